@@ -48,11 +48,23 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, er
 	}
 	set.Namespace = req.Namespace
 	w := &setWrite{set: set, dryRun: req.DryRun != nil && *req.DryRun, Write: approval.Write{
-		Set: policy.ClientText(req.Namespace + "/" + set.Name), New: set.Annotations,
+		Set:  policy.ClientText(req.Namespace + "/" + set.Name),
 		User: req.UserInfo.Username, Groups: req.UserInfo.Groups, At: now,
 	}}
-	if old != nil {
-		w.Old = old.Annotations
-	}
+	w.between(old, argocd.ReadAnnotations(set.Annotations))
 	return w, nil
+}
+
+// between fills in the annotations before and after the write.
+func (w *setWrite) between(old *argo.ApplicationSet, now argocd.Annotations) {
+	var was argocd.Annotations
+	if old != nil {
+		was = argocd.ReadAnnotations(old.Annotations)
+	}
+	w.Old, w.New = was.Texts(), now.Texts()
+	for _, name := range now.AllUnreadable() {
+		if was.Unreadable(name) == "" {
+			w.TooLong = append(w.TooLong, name)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -53,11 +54,11 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 		return unchanged()
 	}
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
-	patches := stampPatches(w.New, stamped)
-	w.set.Annotations = stamped
 	set := argocd.NewApplicationSet(w.set)
-	response := warned(append(s.orders.Parser.Of(set).Problems, judge.AfterProblems(s.orders, s.known, set)...))
-	response.Patches = patches
+	set.Annotations = set.Annotations.With(stamped)
+	response := warned(slices.Concat(s.orders.Parser.Of(set).Problems, settings.Unreadable(set.Subscriptions),
+		judge.AfterProblems(s.orders, s.known, set)))
+	response.Patches = stampPatches(w.New, stamped)
 	return response
 }
 
@@ -68,7 +69,7 @@ func (s *Stamper) ofApplication(req admissionv1.AdmissionRequest) []settings.Pro
 	if err != nil || app == nil || app.Metadata.DeletionTimestamp != nil {
 		return nil
 	}
-	set := argocd.Alone(req.Namespace, "", nil)
+	set := argocd.Alone(req.Namespace, "", argocd.Annotations{})
 	owners := &metav1.ObjectMeta{OwnerReferences: app.Metadata.OwnerReferences}
 	if owner := metav1.GetControllerOfNoCopy(owners); owner != nil {
 		if known, _ := s.known.Set(types.NamespacedName{Namespace: req.Namespace, Name: owner.Name}); known != nil {

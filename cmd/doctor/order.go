@@ -28,12 +28,12 @@ func (f *Facts) objects() *judge.Objects {
 func (f *Facts) followers(r *Release) (all []*argocd.ApplicationSet) {
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
-		if _, has := argocd.After(set.Namespace, set.Annotations); has && r.gated(set.Namespace) {
+		if _, has := set.Annotations[argocd.AfterAnnotation]; has && r.gated(set.Namespace) {
 			all = append(all, argocd.NewApplicationSet(set))
 		}
 	}
 	for _, p := range f.Applications.Value {
-		if _, has := argocd.After(p.Namespace, p.Annotations); has && r.gated(p.Namespace) {
+		if _, has := p.Annotations.Get(argocd.AfterAnnotation); has && r.gated(p.Namespace) {
 			alone := argocd.Alone(p.Namespace, p.UID, p.Annotations)
 			alone.Name = p.Name
 			all = append(all, alone)

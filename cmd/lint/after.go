@@ -110,7 +110,7 @@ func (c *checker) ordered() *ordered {
 func (o *ordered) read(text string, path Path) {
 	c := o.checker
 	namespace := namespaceOf(o.name.Namespace)
-	given := map[string]string{settings.AfterAnnotation: text}
+	given := argocd.ReadAnnotations(map[string]string{settings.AfterAnnotation: text})
 	after, problems := c.parser(namespace, given).OfApplication(namespace, given)
 	if len(problems) > 0 {
 		c.foundOnce("after-invalid", path,
@@ -219,12 +219,12 @@ func (c *checker) foundOnce(rule string, path Path, message string) *Finding {
 }
 
 // parser reads annotations as the installation does. Where it is not known, it allows every namespace.
-func (c *checker) parser(namespace string, annotations map[string]string) *settings.Parser {
+func (c *checker) parser(namespace string, annotations argocd.Annotations) *settings.Parser {
 	var config settings.Config
 	if c.options.Installation != nil {
 		config = *c.options.Installation
 	} else {
-		names, _ := argocd.After(namespace, annotations)
+		names, _, _ := argocd.After(namespace, annotations) // those that cannot be read name nothing
 		for _, name := range names {
 			config.AfterNamespaces = append(config.AfterNamespaces, name.Namespace)
 		}

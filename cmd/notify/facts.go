@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,10 +58,8 @@ func plain(text string) string {
 // vars are the facts, under the names of docs/notifications.md.
 func (f *facts) vars(context map[string]string) map[string]any {
 	annotations := map[string]string{}
-	for _, some := range []map[string]string{f.set.Annotations, f.set.Subscriptions} {
-		for key, value := range some {
-			annotations[key] = value
-		}
+	for _, some := range []argocd.Annotations{f.set.Annotations, f.set.Subscriptions} {
+		maps.Copy(annotations, some.Texts())
 	}
 	labels := map[string]string{}
 	for key, value := range f.set.Labels {

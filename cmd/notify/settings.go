@@ -190,7 +190,7 @@ func (s *settings) format(vars map[string]any, names []string) (*services.Notifi
 
 // destinations are who is told of an ApplicationSet, by trigger.
 func (s *settings) destinations(set *argocd.ApplicationSet) services.Destinations {
-	all := subscriptions.NewAnnotations(set.Subscriptions).GetDestinations(s.defaults, s.serviceDefaults)
+	all := subscriptions.NewAnnotations(set.Subscriptions.Texts()).GetDestinations(s.defaults, s.serviceDefaults)
 	if all == nil {
 		all = services.Destinations{}
 	}

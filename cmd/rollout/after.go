@@ -73,7 +73,7 @@ func after(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd
 	}
 	add(preview.Settings(set).After.Names, alone)
 	for _, p := range owned {
-		own, _ := argocd.After(p.Namespace, p.Annotations)
+		own, _, _ := argocd.After(p.Namespace, p.Annotations)
 		add(own, p.Name)
 	}
 	return all

@@ -67,7 +67,7 @@ func Propose(
 		}
 	}
 	if !approve.Has(step - 1) {
-		text, annotated := set.Annotations[settings.ApproveAnnotation]
+		text, annotated := set.Annotations.Get(settings.ApproveAnnotation)
 		if !annotated {
 			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name,
 				settings.ApproveAnnotation)

@@ -171,8 +171,8 @@ const mostFollowed = 100
 
 // after are the names that an ApplicationSet or an Application, or one of its Applications, comes after.
 func (s *Snapshot) after(name types.NamespacedName) (all []types.NamespacedName) {
-	add := func(annotations map[string]string) {
-		names, _ := argocd.After(name.Namespace, annotations)
+	add := func(annotations argocd.Annotations) {
+		names, _, _ := argocd.After(name.Namespace, annotations) // those that cannot be read name nothing
 		all = append(all, names...)
 	}
 	if p := s.Application(name); p != nil {

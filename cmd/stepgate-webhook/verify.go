@@ -52,7 +52,7 @@ func (v *verification) run(ctx context.Context) error {
 func (p *program) lookAtVerified(parser *settings.Parser) func(schema.GroupResource, types.NamespacedName) {
 	return func(kind schema.GroupResource, object types.NamespacedName) {
 		for _, set := range p.known.Sets() {
-			if _, verifies := set.Annotations[settings.VerifyAnnotation]; !verifies {
+			if _, verifies := set.Annotations.Get(settings.VerifyAnnotation); !verifies {
 				continue
 			}
 			if evidence.Concerns(parser.Of(set).Verify, kind, object.Namespace) {

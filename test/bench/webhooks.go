@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/oracle"
@@ -127,11 +128,18 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 		record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}),
 		record.NewWaiting(known, clock.RealClock{}))
 	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
-		Live: oracle.New(live, counting{metrics, reads}), Histories: known, Clock: clock.RealClock{},
+		Live: oracle.New(live, counting{metrics, reads}), Histories: unwatched{known}, Clock: clock.RealClock{},
 	})
 	gate := webhook.NewGate(j, webhook.Dependencies{Lookup: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
+
+// unwatched are the histories of a reader that watches nothing. The cache would say that every Application has joined
+// just now, for all that it knows, and every write of a later step would be SpecSettling.
+type unwatched struct{ *siblings.Cache }
+
+// History has seen nothing.
+func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History { return policy.History{} }
 
 // always says of every Application that it exists.
 type always struct{}

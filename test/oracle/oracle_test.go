@@ -29,7 +29,7 @@ func TestTheApplicationSetIsReadAsItIs(t *testing.T) {
 		setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set.ApplicationSet).To(Equal(argocd.NewApplicationSet(applicationSet()).ApplicationSet))
-	g.Expect(set.Annotations).To(Equal(map[string]string{"stepgate.io/require": "health"}))
+	g.Expect(set.Annotations.Texts()).To(Equal(map[string]string{"stepgate.io/require": "health"}))
 	g.Expect(reads.kinds).To(Equal([]string{"applicationset_get"}))
 	g.Expect(reads.errs).To(Equal([]error{nil}))
 }

@@ -32,8 +32,10 @@ func (a Approvers) allow(user string, groups []string) bool {
 type Write struct {
 	// Set is the NAMESPACE/NAME of the ApplicationSet.
 	Set string
-	// Old and New are its annotations before and after; Old is empty if it is created.
+	// Old and New are its annotations before and after that can be read; Old is empty if it is created.
 	Old, New map[string]string
+	// TooLong are the annotations that the write makes too long to be read.
+	TooLong []string
 	// User and Groups are whom the API server has authenticated.
 	User   string
 	Groups []string
@@ -47,7 +49,12 @@ func Check(w Write, approvers Approvers) string {
 	added := Added(w.Old, w.New)
 	var refusal string
 	switch {
-	case len(added) > 0 && len(entriesOf(w.New)) > maxEntries:
+	case slices.Contains(w.TooLong, PausedBy):
+		refusal = leaveOut(PausedBy)
+	case slices.Contains(w.TooLong, Approved), slices.Contains(w.TooLong, ApprovedBy):
+		refusal = fmt.Sprintf("the approvals of ApplicationSet %s, or their stamps, have more than %d bytes. Next: remove those "+
+			"from annotation %s that are no longer needed", w.Set, maxStamps, Approved)
+	case w.changed(Approved) && tooMany(w.New[Approved]):
 		refusal = fmt.Sprintf(
 			"annotation %s of ApplicationSet %s has more than %d entries. Next: remove those that are no longer needed",
 			Approved, w.Set, maxEntries,

@@ -107,3 +107,30 @@ func TestCheckTooMany(t *testing.T) {
 		Set: "a/b", Old: all, New: all, User: "alice", At: noon,
 	}, Approvers{})).To(BeEmpty(), "whoever writes something else is not refused")
 }
+
+// TestCheckTooLong refuses what makes approvals too long to be read, and nothing else: not that somebody writes what is
+// beside them.
+func TestCheckTooLong(t *testing.T) {
+	const long = "the approvals of ApplicationSet a/b, or their stamps, have more than 8192 bytes. Next: remove those from " +
+		"annotation stepgate.io/approved that are no longer needed"
+	for name, tc := range map[string]struct {
+		tooLong []string
+		want    string
+	}{
+		"approvals":          {[]string{Approved}, long},
+		"stamps":             {[]string{ApprovedBy}, long},
+		"who has paused":     {[]string{PausedBy}, leaveOut(PausedBy)},
+		"another annotation": {[]string{"stepgate.io/verify"}, ""},
+	} {
+		NewWithT(t).Expect(Check(Write{Set: "a/b", TooLong: tc.tooLong, User: "alice", At: noon}, Approvers{})).To(Equal(tc.want), name)
+	}
+}
+
+// TestCheckGarbage refuses more entries than count even if none can be read: whoever removes some of them later would
+// otherwise be taken for who approves the others.
+func TestCheckGarbage(t *testing.T) {
+	g := NewWithT(t)
+	garbage := of(strings.Repeat("x,", 64)+"3@1.2.3", "")
+	g.Expect(Check(Write{Set: "a/b", New: garbage, User: "eve", At: noon}, Approvers{})).To(ContainSubstring("more than 64 entries"))
+	g.Expect(Check(Write{Set: "a/b", Old: garbage, New: garbage, User: "eve", At: noon}, Approvers{})).To(BeEmpty())
+}

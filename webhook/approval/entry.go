@@ -23,14 +23,16 @@ const (
 
 // Bounds of what counts.
 const (
-	// maxEntries bounds the entries that can have a stamp, and maxWhat the length of what an entry approves.
+	// maxEntries bounds the entries that can have a stamp, and maxWhat the length of what an entry approves. mostRead
+	// bounds the entries that are read: more than maxEntries, so that one for which there is room only later is known.
 	maxEntries = 64
+	mostRead   = 4 * maxEntries
 	maxWhat    = 256
 	// maxUser bounds the name of a user in a stamp, in bytes. A longer one is not cut: it could be taken for somebody
 	// else's.
 	maxUser = 512
-	// maxStamps bounds the text of ApprovedBy.
-	maxStamps = 128 << 10
+	// maxStamps bounds the text of ApprovedBy, in bytes: nobody reads a longer annotation (argocd.MostText).
+	maxStamps = 8 << 10
 	// maxProblems bounds the problems that are reported, and maxShown the text of a user in one.
 	maxProblems = 5
 	maxShown    = 60
@@ -51,54 +53,63 @@ type Entry struct {
 func (e Entry) String() string { return strconv.Itoa(e.Step+1) + "@" + e.What }
 
 // Entries are the entries of the text of Approved that can be read, each once and in their order, and what is wrong
-// with the others. steps is how many steps the ApplicationSet has.
+// with the others. steps is how many steps the ApplicationSet has. It reads no more than mostRead.
 func Entries(text string, steps int) (entries []Entry, problems []string) {
 	if strings.TrimSpace(text) == "" {
 		return nil, []string{"it is empty: remove the annotation, or write STEP@REVISION into it"}
 	}
-	seen := map[Entry]bool{}
+	seen, read, wrong := map[Entry]bool{}, 0, 0
 	for part := range strings.SplitSeq(text, ",") {
+		if read++; read > mostRead {
+			problems = append(problems, fmt.Sprintf("only the first %d entries are read", mostRead))
+			break
+		}
 		e, problem := entryOf(strings.TrimSpace(part), steps)
 		switch {
-		case problem != "":
-			problems = append(problems, problem)
+		case problem != nil:
+			if wrong++; wrong <= maxProblems {
+				problems = append(problems, problem())
+			}
 		case !seen[e]:
 			seen[e] = true
 			entries = append(entries, e)
 		}
 	}
-	if len(problems) > maxProblems {
-		more := len(problems) - maxProblems
-		problems = append(problems[:maxProblems:maxProblems], fmt.Sprintf("%d more entries cannot be read", more))
+	if wrong > maxProblems {
+		problems = append(problems, fmt.Sprintf("%d more entries cannot be read", wrong-maxProblems))
 	}
 	return entries, problems
 }
 
+// tooMany reports whether the text of Approved has more entries than can have a stamp.
+func tooMany(text string) bool { return strings.Count(text, ",") >= maxEntries }
+
 // plainNumber is a number as this package writes it. Two texts for one step would be two entries for one approval.
 var plainNumber = regexp.MustCompile(`^[1-9][0-9]{0,3}$`)
 
-func entryOf(text string, steps int) (e Entry, problem string) {
+// entryOf reads one entry. problem words what is wrong with it; nil if nothing is.
+func entryOf(text string, steps int) (e Entry, problem func() string) {
 	number, what, found := strings.Cut(text, "@")
 	number, what = strings.TrimSpace(number), strings.TrimSpace(what)
+	says := func(format string, more ...any) func() string {
+		return func() string { return fmt.Sprintf(format, append([]any{shown(text)}, more...)...) }
+	}
 	switch {
 	case text == "":
-		return e, "an entry is empty: remove one of the commas"
+		return e, func() string { return "an entry is empty: remove one of the commas" }
 	case !found:
-		return e, fmt.Sprintf("%q has no @: write STEP@REVISION", shown(text))
+		return e, says("%q has no @: write STEP@REVISION")
 	case !plainNumber.MatchString(number):
-		return e, fmt.Sprintf(
-			"%q does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision", shown(text),
-		)
+		return e, says("%q does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision")
 	}
 	step, err := strconv.Atoi(number)
 	if err != nil || steps != anySteps && step > steps {
-		return e, fmt.Sprintf("%q names step %s: name one of the ApplicationSet's steps, of which there are %d", shown(text),
-			number, steps)
+		return e, says("%q names step %s: name one of the ApplicationSet's steps, of which there are %d", number, steps)
 	}
-	if problem := whatProblem(what); problem != "" {
-		return e, fmt.Sprintf("%q %s", shown(text), problem)
+	if wrong := whatProblem(what); wrong != "" {
+		return e, says("%q %s", wrong)
 	}
-	return Entry{Step: step - 1, What: what}, ""
+	return Entry{Step: step - 1, What: what}, nil
 }
 
 const (

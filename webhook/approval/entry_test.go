@@ -57,3 +57,40 @@ func TestEntries(t *testing.T) {
 		})
 	}
 }
+
+// FuzzEntries words a bounded number of problems, and reads back what it has read.
+func FuzzEntries(f *testing.F) {
+	for _, text := range []string{"", "3@1.2.3", "1@a,1@a", "0@a", ",,,", "1@sources:abc", "9999@x", "1@\x00", "1 @ a"} {
+		f.Add(text, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, steps int) {
+		entries, problems := Entries(text, steps)
+		if len(problems) > maxProblems+2 {
+			t.Fatalf("%d problems", len(problems))
+		}
+		for _, e := range entries {
+			again, problem := entryOf(e.String(), anySteps)
+			if problem != nil || again != e {
+				t.Fatalf("%q is read as %v", e.String(), again)
+			}
+		}
+	})
+}
+
+// FuzzStamps keeps no stamp without a user or a time.
+func FuzzStamps(f *testing.F) {
+	for _, text := range []string{"", "[]", `[{"step":3,"of":"1.2.3","by":"alice","at":"2026-03-01T12:00:00Z"}]`, `[null]`, "{", "[[[["} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := readStamps(text)
+		if err != nil && len(all) > 0 {
+			t.Fatal("stamps beside an error")
+		}
+		for _, s := range all {
+			if s.By == "" || s.time().IsZero() {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
+}

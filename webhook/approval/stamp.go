@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"time"
@@ -32,14 +33,14 @@ type stamps map[Entry]stamp
 // readStamps reads ApprovedBy. It leaves out stamps without a user or a time, and all but the first of an entry.
 func readStamps(text string) (stamps, error) {
 	if len(text) > maxStamps {
-		return nil, fmt.Errorf("it has more than %d characters", maxStamps)
+		return nil, fmt.Errorf("it has more than %d bytes", maxStamps)
 	}
 	all := stamps{}
 	if text == "" {
 		return all, nil
 	}
-	var list []stamp
-	if json.Unmarshal([]byte(text), &list) != nil {
+	list, err := listOf(text)
+	if err != nil {
 		return nil, errors.New("it is not the JSON that stepgate writes")
 	}
 	for _, s := range list {
@@ -49,6 +50,31 @@ func readStamps(text string) (stamps, error) {
 	}
 	return all, nil
 }
+
+// listOf decodes a list of stamps, of which stepgate writes no more than maxEntries. It reads no more, either.
+func listOf(text string) (list []stamp, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
+		return nil, errors.Join(err, errNoList)
+	}
+	for decoder.More() {
+		var s stamp
+		if err := decoder.Decode(&s); err != nil || len(list) == maxEntries {
+			return nil, errors.Join(err, errNoList)
+		}
+		list = append(list, s)
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errNoList
+	}
+	return list, nil
+}
+
+// errNoList is of a text that is no list of stamps.
+var errNoList = errors.New("no list of stamps")
 
 // known is what readStamps can read; none if it cannot.
 func known(annotations map[string]string) stamps {

@@ -1,6 +1,9 @@
 package argocd
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,26 +15,38 @@ import (
 // AfterAnnotation names what an ApplicationSet or an Application comes after.
 const AfterAnnotation = annotationPrefix + "after"
 
-// After are the names in AfterAnnotation of an object in a namespace, as they are written: they may be no names. has
-// says that it is there.
-func After(namespace string, annotations map[string]string) (names []types.NamespacedName, has bool) {
-	text, has := annotations[AfterAnnotation]
+// mostAfter bounds the names of AfterAnnotation: each is read live, and is a key of an index.
+const mostAfter = 20
+
+// After are the names in AfterAnnotation of an object in a namespace, each once, as they are written: they may be no
+// names. has says that it is there, and err why it cannot be read: then it names nothing.
+func After(namespace string, annotations Annotations) (names []types.NamespacedName, has bool, err error) {
+	text, has := annotations.Get(AfterAnnotation)
+	if why := annotations.Unreadable(AfterAnnotation); why != "" {
+		return nil, true, errors.New(why)
+	}
 	if !has {
-		return nil, false
+		return nil, false, nil
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		name := types.NamespacedName{Namespace: namespace, Name: strings.TrimSpace(part)}
 		if other, rest, elsewhere := strings.Cut(name.Name, "/"); elsewhere {
 			name = types.NamespacedName{Namespace: other, Name: rest}
 		}
+		switch {
+		case slices.Contains(names, name):
+			continue
+		case len(names) == mostAfter:
+			return nil, true, fmt.Errorf("it names more than %d", mostAfter)
+		}
 		names = append(names, name)
 	}
-	return names, true
+	return names, true, nil
 }
 
 // Alone is an Application that no ApplicationSet controls in the form of an ApplicationSet of no steps that has its
 // annotations: it configures the gate for itself.
-func Alone(namespace string, uid types.UID, annotations map[string]string) *ApplicationSet {
+func Alone(namespace string, uid types.UID, annotations Annotations) *ApplicationSet {
 	return &ApplicationSet{
 		ApplicationSet: policy.ApplicationSet{Namespace: namespace, UID: string(uid)}, Annotations: annotations,
 	}
@@ -54,7 +69,7 @@ func IsAlone(key types.NamespacedName) (name types.NamespacedName, alone bool) {
 
 // FollowsAlone reports whether no ApplicationSet controls the Application, and it comes after others.
 func (p *Projection) FollowsAlone() bool {
-	_, has := p.Annotations[AfterAnnotation]
+	_, has := p.Annotations.Get(AfterAnnotation)
 	return has && p.Owner == ""
 }
 
@@ -75,9 +90,10 @@ func (p *Projection) Names() []types.NamespacedName {
 	return []types.NamespacedName{own, {Namespace: p.Namespace, Name: p.Set}}
 }
 
-// IndexAfter is a cache.IndexFunc by the names that an object comes after.
-func IndexAfter(object metav1.Object, annotations map[string]string) []string {
-	names, _ := After(object.GetNamespace(), annotations)
+// IndexAfter is a cache.IndexFunc by the names that an object comes after. One whose names cannot be read has no key:
+// nothing but a write of its own ends that it waits.
+func IndexAfter(object metav1.Object, annotations Annotations) []string {
+	names, _, _ := After(object.GetNamespace(), annotations)
 	keys := make([]string, 0, len(names))
 	for _, n := range names {
 		keys = append(keys, n.String())

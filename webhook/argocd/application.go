@@ -15,13 +15,13 @@ import (
 // decoder skips the bulk of a real one (status.resources, the operation's results, managedFields).
 type Application struct {
 	Metadata struct {
-		UID               types.UID         `json:"uid"`
-		ResourceVersion   string            `json:"resourceVersion"`
-		Name              string            `json:"name"`
-		Labels            map[string]string `json:"labels"`
-		Annotations       map[string]string `json:"annotations"`
-		OwnerReferences   ownerReferences   `json:"ownerReferences"`
-		DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
+		UID               types.UID       `json:"uid"`
+		ResourceVersion   string          `json:"resourceVersion"`
+		Name              string          `json:"name"`
+		Labels            texts           `json:"labels"`
+		Annotations       Annotations     `json:"annotations"`
+		OwnerReferences   ownerReferences `json:"ownerReferences"`
+		DeletionTimestamp *metav1.Time    `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Operation *Operation `json:"operation"`
 	Spec      spec       `json:"spec"`

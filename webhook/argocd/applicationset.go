@@ -12,31 +12,25 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-const (
-	// annotationPrefix is the prefix of all annotations of the gate.
-	annotationPrefix = "stepgate.io/"
-	// subscriptionPrefix is the one of the annotations of Argo CD's notifications.
-	subscriptionPrefix = "notifications.argoproj.io/"
-)
-
 // ApplicationSet is the part of an ApplicationSet that a decision needs: the rule's part, and the annotations that
 // configure the gate.
 type ApplicationSet struct {
 	policy.ApplicationSet
-	Annotations map[string]string
+	Annotations Annotations
 	// MaxUpdate has the maxUpdate of each step; nil if there is none. The gate does not count, but what stepgate starts
 	// by itself keeps to it.
 	MaxUpdate []*intstr.IntOrString
 	// Labels are all its labels, and Subscriptions are the annotations that say who is told of its rollout. No decision
 	// looks at them.
-	Labels, Subscriptions map[string]string
+	Labels        map[string]string
+	Subscriptions Annotations
 }
 
 // NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
 func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	projected := &ApplicationSet{
-		ApplicationSet: ruleOf(set), Annotations: OurAnnotations(set.Annotations),
-		Labels: set.Labels, Subscriptions: withPrefix(set.Annotations, subscriptionPrefix),
+		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations),
+		Labels: set.Labels, Subscriptions: readSubscriptions(set.Annotations),
 	}
 	if projected.RollingSync {
 		projected.MaxUpdate = maxUpdate(set.Spec.Strategy.RollingSync.Steps)

@@ -14,6 +14,20 @@ const (
 	maxValues  = 200_000
 )
 
+// mostTexts bounds the labels, and the annotations, of an object: a short one takes ten times the memory of its text.
+const mostTexts = 5_000
+
+// texts are labels or annotations.
+type texts map[string]string
+
+// UnmarshalJSON decodes a bounded number.
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	if _, values := count(raw); values >= mostTexts {
+		return fmt.Errorf("it has more than %d labels or annotations", mostTexts)
+	}
+	return decode(raw, (*map[string]string)(t))
+}
+
 // decode refuses a name that an object has twice: decoders differ in which of the two they keep.
 func decode(raw []byte, into any) error {
 	strict, err := json.UnmarshalStrict(raw, into, json.DisallowDuplicateFields)

@@ -7,9 +7,9 @@ import (
 
 // setMetadata is the part of the metadata that matters here.
 type setMetadata struct {
-	Name              string            `json:"name"`
-	Annotations       map[string]string `json:"annotations"`
-	DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
+	Name              string       `json:"name"`
+	Annotations       texts        `json:"annotations"`
+	DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
 }
 
 // UnmarshalJSON decodes bounded metadata.

@@ -21,8 +21,8 @@ type Projection struct {
 	Owner types.UID
 	// Set is the name of the ApplicationSet that controls it; empty when there is none.
 	Set string
-	// Annotations are those that configure the gate; nil if there are none.
-	Annotations map[string]string
+	// Annotations are those that configure the gate.
+	Annotations Annotations
 	// AutoSync says that Argo CD syncs it by itself.
 	AutoSync bool
 	// Compared stands for what it was compared with.
@@ -54,7 +54,7 @@ func NewProjection(app *argo.Application) *Projection {
 		ObjectMeta:   Identity(app),
 		Owner:        owner.UID,
 		Set:          owner.Name,
-		Annotations:  OurAnnotations(app.Annotations),
+		Annotations:  ReadAnnotations(app.Annotations),
 		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		Compared:     NewFingerprint(&app.Status.Sync),
 		Around:       around,
@@ -68,25 +68,6 @@ func NewProjection(app *argo.Application) *Projection {
 		WindowSubject: WindowSubjectOf(app),
 		Application:   Sibling(app),
 	}
-}
-
-// OurAnnotations are those that configure the gate; nil if there are none. Others may be large: kubectl apply keeps the
-// whole object in one.
-func OurAnnotations(all map[string]string) map[string]string {
-	return withPrefix(all, annotationPrefix)
-}
-
-// withPrefix are the annotations that begin with a prefix; nil if there are none.
-func withPrefix(all map[string]string, prefix string) (those map[string]string) {
-	for key, value := range all {
-		if strings.HasPrefix(key, prefix) {
-			if those == nil {
-				those = map[string]string{}
-			}
-			those[key] = value
-		}
-	}
-	return those
 }
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each

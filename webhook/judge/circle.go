@@ -142,7 +142,7 @@ func AfterProblems(orders *order.Orders, known KnownSets, set *argocd.Applicatio
 // OwnAfterProblems are the same for what an Application comes after by an annotation of its own, which it has with a
 // write. set is the ApplicationSet that controls it, or the form of one (argocd.Alone).
 func OwnAfterProblems(
-	orders *order.Orders, known KnownSets, set *argocd.ApplicationSet, name string, annotations map[string]string,
+	orders *order.Orders, known KnownSets, set *argocd.ApplicationSet, name string, annotations argocd.Annotations,
 ) []settings.Problem {
 	own, problems := orders.Parser.OfApplication(set.Namespace, annotations)
 	return append(problems, afterProblems(orders, known, FollowerOf(set, name), own)...)

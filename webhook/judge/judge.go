@@ -138,7 +138,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 // judgeAlone judges the write of an Application that no ApplicationSet controls. d says that its steps have no say: it is
 // judged only if it comes after others.
 func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Verdict {
-	set := argocd.Alone(w.Namespace, w.UID, argocd.OurAnnotations(w.App.Metadata.Annotations))
+	set := argocd.Alone(w.Namespace, w.UID, w.App.Metadata.Annotations)
 	s := j.Parser.OfWrite(set, w.Claim())
 	o := j.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: w.Target.Name, Live: true})
 	if !o.Waits() {

@@ -21,7 +21,7 @@ type Target struct {
 	// Name is the name of the Application, and Annotations are those of its own beside Set's; empty for all that Set
 	// controls.
 	Name        string
-	Annotations map[string]string
+	Annotations argocd.Annotations
 	// Live says that a write is judged: what declares an order has to be read live then. Otherwise it is only guessed
 	// what a judgment would say, and what is known without a read is enough.
 	Live bool

@@ -30,11 +30,12 @@ func TestOf(t *testing.T) {
 	g := NewWithT(t)
 	set := &argocd.ApplicationSet{
 		ApplicationSet: policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", RollingSync: true},
-		Annotations:    map[string]string{settings.AfterAnnotation: "infra"},
+		Annotations:    argocd.ReadAnnotations(map[string]string{settings.AfterAnnotation: "infra"}),
 	}
 	parser, unread := settings.NewParser(settings.Config{}, settings.At(time.Time{})), errors.New("no answer")
 	target := order.Target{
-		Set: set, Settings: parser.Of(set), Name: "dev", Annotations: map[string]string{settings.AfterAnnotation: "base,infra"},
+		Set: set, Settings: parser.Of(set), Name: "dev",
+		Annotations: argocd.ReadAnnotations(map[string]string{settings.AfterAnnotation: "base,infra"}),
 	}
 	o := order.New(parser).Of(t.Context(), target)
 	g.Expect(o.Steps).To(BeIdenticalTo(&set.ApplicationSet))
@@ -49,7 +50,7 @@ func TestOf(t *testing.T) {
 	g.Expect(o.Before).To(Equal([]order.Name{named("infra", false), named("base", false), named("lone", true)}))
 	g.Expect(o.Err).To(MatchError(unread))
 
-	target.Annotations[settings.AfterAnnotation] = "a,,b"
+	target.Annotations = argocd.ReadAnnotations(map[string]string{settings.AfterAnnotation: "a,,b"})
 	o = order.New(parser).Of(t.Context(), target)
 	g.Expect(o.Unreadable).To(ContainSubstring("is no name"))
 	g.Expect(o.Problems).To(HaveLen(1))

@@ -12,9 +12,6 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// mostAfter bounds the names of AfterAnnotation: each is read live.
-const mostAfter = 20
-
 // After is what AfterAnnotation says. The zero value waits for nothing.
 type After struct {
 	// Names are of ApplicationSets or Applications, each once.
@@ -38,12 +35,15 @@ func (a After) And(other After) After {
 }
 
 // OfApplication is what the AfterAnnotation of an Application itself says.
-func (p *Parser) OfApplication(namespace string, all map[string]string) (After, []Problem) {
-	if _, has := all[AfterAnnotation]; !has {
+func (p *Parser) OfApplication(namespace string, all argocd.Annotations) (After, []Problem) {
+	if _, has := all.Get(AfterAnnotation); !has {
 		return After{}, nil
 	}
 	a := &annotations{of: &argocd.ApplicationSet{Annotations: all}, ignored: p.config.IgnoredAnnotations}
 	after := a.after(namespace, p.config.AfterNamespaces)
+	if why := all.Unreadable(AfterAnnotation); why != "" {
+		a.problems = append(a.problems, Problem{AfterAnnotation, why})
+	}
 	return after, a.problems
 }
 
@@ -52,8 +52,10 @@ func (a *annotations) after(namespace string, allowed []string) After {
 	if _, ok := a.get(AfterAnnotation); !ok {
 		return After{}
 	}
-	all, _ := argocd.After(namespace, a.of.Annotations)
-	names, err := validAfter(all, namespace, allowed)
+	names, _, err := argocd.After(namespace, a.of.Annotations)
+	if err == nil {
+		err = validAfter(names, namespace, allowed)
+	}
 	if err != nil {
 		a.note(AfterAnnotation, err)
 		return After{Unreadable: policy.ClientText(err.Error())}
@@ -61,22 +63,17 @@ func (a *annotations) after(namespace string, allowed []string) After {
 	return After{Names: names}
 }
 
-func validAfter(all []types.NamespacedName, namespace string, allowed []string) (names []types.NamespacedName, err error) {
+func validAfter(all []types.NamespacedName, namespace string, allowed []string) error {
 	for _, name := range all {
 		switch {
 		case len(validation.IsDNS1123Subdomain(name.Name)) > 0 || len(validation.IsDNS1123Label(name.Namespace)) > 0:
-			return nil, fmt.Errorf(`%.100q is no name: write names such as "infra", or "platform/base" for one in another `+
+			return fmt.Errorf(`%.100q is no name: write names such as "infra", or "platform/base" for one in another `+
 				`namespace`, strings.TrimPrefix(name.String(), namespace+"/"))
 		case name.Namespace != namespace && !slices.Contains(allowed, name.Namespace):
-			return nil, fmt.Errorf("namespace %q may not be named (config.afterNamespaces)", name.Namespace)
-		case !slices.Contains(names, name):
-			names = append(names, name)
+			return fmt.Errorf("namespace %q may not be named (config.afterNamespaces)", name.Namespace)
 		}
 	}
-	if len(names) > mostAfter {
-		return nil, fmt.Errorf("it names %d, more than %d", len(names), mostAfter)
-	}
-	return names, nil
+	return nil
 }
 
 // track reads TrackAnnotation. One that cannot be read makes no tracks: then all hold each other up.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // maxSoak is the longest soak time.
@@ -37,7 +38,7 @@ func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 		var err error
 		c.Approve, err = parseSteps(text, steps)
 		a.note(ApproveAnnotation, err)
-		approved, problems := approval.Approvals(a.of.Annotations, steps)
+		approved, problems := approval.Approvals(a.of.Annotations.Texts(), steps)
 		c.Approved = approved
 		for _, p := range problems {
 			a.note(p.Annotation, errors.New(p.Text))
@@ -52,9 +53,9 @@ func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 }
 
 // pausedWhy says who has paused, and why, as far as that is known.
-func pausedWhy(annotations map[string]string) string {
-	why := annotations[PauseReasonAnnotation]
-	if by := annotations[PausedByAnnotation]; by != "" {
+func pausedWhy(annotations argocd.Annotations) string {
+	why := annotations.Text(PauseReasonAnnotation)
+	if by := annotations.Text(PausedByAnnotation); by != "" {
 		why = strings.TrimPrefix(why+", by "+by, ", ")
 	}
 	return why

@@ -25,7 +25,8 @@ var atNoon = clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0,
 
 func withThreeSteps(annotations map[string]string) *argocd.ApplicationSet {
 	return &argocd.ApplicationSet{
-		ApplicationSet: policy.ApplicationSet{Steps: make([]policy.Step, 3)}, Annotations: annotations,
+		ApplicationSet: policy.ApplicationSet{Steps: make([]policy.Step, 3)},
+		Annotations:    argocd.ReadAnnotations(annotations),
 	}
 }
 

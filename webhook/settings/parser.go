@@ -148,13 +148,13 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		a.note(RequireAnnotation, err)
 	}
 	if text, ok := a.get(BypassUntilAnnotation); ok {
-		reason, err := p.validUntil(text, BypassReasonAnnotation, set.Annotations[BypassReasonAnnotation])
+		reason, err := p.validUntil(text, BypassReasonAnnotation, set.Annotations.Text(BypassReasonAnnotation))
 		s.Bypassed, s.Bypass = reason != "", reason
 		a.note(BypassUntilAnnotation, err)
 	}
 	if names, ok := a.get(ExcludeAnnotation); ok {
 		reason, err := p.excludedUntil(set.Annotations)
-		if reason != "" {
+		if reason != "" && names != "" {
 			s.Excluded, s.Exclusion = namesIn(names), policy.ClientText(names+" "+reason)
 		}
 		a.note(ExcludeAnnotation, err)
@@ -176,7 +176,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
 	s.Pin = pin != PinOff && s.Mode == Enforce
 	s.Train = s.Pin && pin == PinQualified
-	s.Problems = a.problems
+	s.Problems = append(a.problems, Unreadable(set.Annotations)...)
 	return s
 }
 
@@ -190,15 +190,24 @@ type annotations struct {
 
 // get returns an annotation, if it is allowed.
 func (a *annotations) get(name string) (text string, ok bool) {
-	if text, ok = a.of.Annotations[name]; ok && slices.Contains(a.ignored, name) {
+	if text, ok = a.of.Annotations.Get(name); ok && slices.Contains(a.ignored, name) {
 		a.problems = append(a.problems, Problem{name, "ignored: this installation does not allow it (--allowed-annotations)"})
 		return "", false
 	}
 	return text, ok
 }
 
+// Unreadable are the annotations that were not let in.
+func Unreadable(all argocd.Annotations) (problems []Problem) {
+	for _, name := range all.AllUnreadable() {
+		problems = append(problems, Problem{name, all.Unreadable(name)})
+	}
+	return problems
+}
+
+// note notes what is wrong with an annotation, unless it is unreadable: Unreadable says that.
 func (a *annotations) note(annotation string, err error) {
-	if err != nil {
+	if err != nil && a.of.Annotations.Unreadable(annotation) == "" {
 		a.problems = append(a.problems, Problem{
 			annotation, policy.ClientText("not valid, the stricter reading is used: " + err.Error()),
 		})
@@ -206,9 +215,9 @@ func (a *annotations) note(annotation string, err error) {
 }
 
 // excludedUntil is the end and the reason of an exclusion. One without an end, or without a reason, excludes nobody.
-func (p *Parser) excludedUntil(annotations map[string]string) (string, error) {
-	reason, err := p.validUntil(annotations[ExcludeUntilAnnotation], ExcludeReasonAnnotation,
-		annotations[ExcludeReasonAnnotation])
+func (p *Parser) excludedUntil(annotations argocd.Annotations) (string, error) {
+	reason, err := p.validUntil(annotations.Text(ExcludeUntilAnnotation), ExcludeReasonAnnotation,
+		annotations.Text(ExcludeReasonAnnotation))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", ExcludeUntilAnnotation, err)
 	}

@@ -53,7 +53,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Expect(known).To(HaveLen(1))
 	g.Expect(known[0].Application).To(Equal(argocd.Sibling(app)))
 	g.Expect(known[0].UID).To(Equal(app.UID))
-	g.Expect(known[0].Annotations).To(BeNil())
+	g.Expect(known[0].Annotations).To(BeZero())
 	g.Expect(known[0].ManagedFields).To(BeNil())
 	g.Expect(c.Owned("")).To(BeEmpty())
 	g.Expect(c.Alone()).To(HaveLen(1))

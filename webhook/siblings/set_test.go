@@ -45,9 +45,9 @@ func TestAnApplicationSetIsReadUnlessItIsKnownToBeCurrent(t *testing.T) {
 
 	watched := &argocd.ApplicationSet{
 		ApplicationSet: policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", UID: "s1", Recorded: recorded},
-		Annotations:    map[string]string{"stepgate.io/mode": "off"},
+		Annotations:    argocd.ReadAnnotations(map[string]string{"stepgate.io/mode": "off"}),
 	}
-	read := &argocd.ApplicationSet{Annotations: map[string]string{"stepgate.io/mode": "enforce"}}
+	read := &argocd.ApplicationSet{Annotations: argocd.ReadAnnotations(map[string]string{"stepgate.io/mode": "enforce"})}
 	broken := errors.New("the API server does not answer")
 	for it, row := range map[string]struct {
 		name     types.NamespacedName
