@@ -2,8 +2,11 @@ package judge_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -192,5 +195,68 @@ func TestWhoeverWritesTheAnnotationIsWarned(t *testing.T) {
 			got = append(got, p.String())
 		}
 		NewWithT(t).Expect(strings.Join(got, "\n")).To(Equal(want), others)
+	}
+}
+
+// crowded is a cluster in which a name is read only while another one is, too.
+type crowded struct {
+	*scenario.Cluster
+	mu        sync.Mutex
+	now, most int
+	once      sync.Once
+	two       chan struct{}
+}
+
+// Named is judge.Evaluator.
+func (c *crowded) Named(ctx context.Context, name types.NamespacedName) (judge.Named, error) {
+	c.mu.Lock()
+	c.now++
+	c.most = max(c.most, c.now)
+	if c.now == 2 {
+		c.once.Do(func() { close(c.two) })
+	}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.now--
+	}()
+	select {
+	case <-c.two:
+	case <-ctx.Done():
+		return judge.Named{}, ctx.Err()
+	}
+	if strings.HasPrefix(name.Name, "broken") {
+		return judge.Named{}, fmt.Errorf("read %s: %w", name, scenario.ErrRead)
+	}
+	return c.Cluster.Named(ctx, name)
+}
+
+// TestNamesAreReadSideBySide, a few at a time, and the verdict has them in their order.
+func TestNamesAreReadSideBySide(t *testing.T) {
+	for others, want := range map[string]string{
+		"n01,n02,n03,n04,n05,n06,n07,infra,n09,n10,n11,n12,n13,n14,n15,n16,n17,n18,n19,n20": "deny DependencyNotDone " +
+			"n01=DependencyNotFound n02=DependencyNotFound n03=DependencyNotFound n04=DependencyNotFound " +
+			"n05=DependencyNotFound n06=DependencyNotFound n07=DependencyNotFound net=NotHealthy",
+		"n01,broken-1,n03,broken-2,n05": "read argocd/broken-1: " + scenario.ErrRead.Error(),
+	} {
+		for range 20 {
+			g := NewWithT(t)
+			c := &crowded{Cluster: chain("guestbook>" + others), two: make(chan struct{})}
+			j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
+				Live: c, Known: scenario.Watched{Cluster: c.Cluster}, Histories: &scenario.Watch{At: 5}, Clock: scenario.AtNoon,
+			})
+			w, err := judge.NewWrite(scenario.SyncOf(c.Cluster, "dev").Request())
+			g.Expect(err).NotTo(HaveOccurred())
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			v := j.Judge(ctx, w)
+			cancel()
+			if v.Err != nil {
+				g.Expect(v.Err).To(MatchError(ContainSubstring(want)))
+			} else {
+				g.Expect(worded(v)).To(HavePrefix(want))
+			}
+			g.Expect(c.most).To(And(BeNumerically(">=", 2), BeNumerically("<=", 5)))
+		}
 	}
 }
