@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -52,12 +53,15 @@ const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'
 type server struct {
 	facts Facts
 	token string
+	// reached is called at the first request with the token.
+	reached func()
 }
 
 // New serves a page and the facts that it shows. host is the only one, with its port, by which it may be called, so that
-// no name of somebody else leads to it. Facts need the token.
-func New(facts Facts, page fs.FS, host, token string) http.Handler {
-	s := &server{facts: facts, token: token}
+// no name of somebody else leads to it. Facts need the token. reached is called when somebody has shown it for the first
+// time: what led there is not needed any more.
+func New(facts Facts, page fs.FS, host, token string, reached func()) http.Handler {
+	s := &server{facts: facts, token: token, reached: sync.OnceFunc(reached)}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /api/overview", s.overview)
 	api.HandleFunc("GET /api/rollouts/{namespace}/{name}", s.rollout)
@@ -99,6 +103,7 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 				"has printed")
 			return
 		}
+		s.reached()
 		next.ServeHTTP(w, r)
 	})
 }

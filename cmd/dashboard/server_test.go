@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
@@ -26,6 +27,7 @@ type facts struct {
 	changed chan struct{}
 	done    int
 	gone    bool
+	reached atomic.Int32
 	acted   []Action
 }
 
@@ -86,7 +88,8 @@ const token = "a-token"
 func serve(t *testing.T) (*httptest.Server, *facts) {
 	f := &facts{changed: make(chan struct{})}
 	s := httptest.NewUnstartedServer(nil)
-	s.Config.Handler = New(f, fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}, s.Listener.Addr().String(), token)
+	s.Config.Handler = New(f, fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}, s.Listener.Addr().String(), token,
+		func() { f.reached.Add(1) })
 	s.Start()
 	t.Cleanup(s.Close)
 	return s, f
@@ -116,24 +119,28 @@ func TestWhoMayAsk(t *testing.T) {
 		path   string
 		header map[string]string
 		want   int
+		// reached says that somebody has shown the token, which is told once.
+		reached bool
 	}{
 		"the page needs no token":           {path: "/", header: map[string]string{"Authorization": ""}, want: 200},
 		"facts need it":                     {path: "/api/overview", header: map[string]string{"Authorization": ""}, want: 401},
 		"another token":                     {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Authorization": "Bearer other"}, want: 401},
-		"the token":                         {path: "/api/timelines/argocd/guestbook", want: 200},
+		"the token":                         {path: "/api/timelines/argocd/guestbook", want: 200, reached: true},
 		"a name that leads to this machine": {path: "/", header: map[string]string{"Host": "rebound.example"}, want: 421},
 		"another site":                      {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Origin": "https://evil.example"}, want: 403},
-		"a path that there is not":          {path: "/api/secrets", want: 404},
-		"what the cluster does not answer":  {path: "/api/applications/argocd/dev", want: 502},
-		"a rollout that there is not":       {path: "/api/rollouts/argocd/other", want: 404},
+		"a path that there is not":          {path: "/api/secrets", want: 404, reached: true},
+		"what the cluster does not answer":  {path: "/api/applications/argocd/dev", want: 502, reached: true},
+		"a rollout that there is not":       {path: "/api/rollouts/argocd/other", want: 404, reached: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s, _ := serve(t)
+			s, f := serve(t)
 			response := request(t, http.MethodGet, s.URL+tc.path, "", tc.header)
+			_ = request(t, http.MethodGet, s.URL+tc.path, "", tc.header)
 			g.Expect(response.StatusCode).To(Equal(tc.want))
 			g.Expect(response.Header.Get("Content-Security-Policy")).To(ContainSubstring("frame-ancestors 'none'"))
 			g.Expect(response.Header.Get("Access-Control-Allow-Origin")).To(BeEmpty())
+			g.Expect(f.reached.Load()).To(Equal(map[bool]int32{true: 1}[tc.reached]))
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	gate "github.com/stepgate/stepgate/webhook/settings"
 )
@@ -41,14 +40,12 @@ func (n *Notifier) look(ctx context.Context) {
 		if !n.Gated(set.Namespace) || !set.RollingSync || len(set.Steps) == 0 || set.Deleting {
 			continue
 		}
-		to := n.settings.destinations(set)
 		name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
-		last, before := n.looked[uid]
-		if len(to) == 0 || before && !changed[name] && !again[uid] && now.Sub(last) < restEvery {
+		if last, before := n.looked[uid]; before && !changed[name] && !again[uid] && now.Sub(last) < restEvery {
 			continue
 		}
 		n.looked[uid] = now
-		n.guarded(ctx, name.String(), func() { n.tell(ctx, set, to) })
+		n.guarded(ctx, name.String(), func() { n.tell(ctx, set) })
 	}
 	n.forget(there, now)
 }
@@ -67,6 +64,7 @@ func (n *Notifier) again(now time.Time) map[types.UID]bool {
 // forget drops what is remembered of ApplicationSets that are gone, and of what was long ago.
 func (n *Notifier) forget(there map[types.UID]bool, now time.Time) {
 	maps.DeleteFunc(n.looked, func(uid types.UID, _ time.Time) bool { return !there[uid] })
+	maps.DeleteFunc(n.post.queued, func(uid types.UID, _ bool) bool { return !there[uid] })
 	maps.DeleteFunc(n.waits, func(uid types.UID, _ map[string]time.Time) bool { return !there[uid] })
 	maps.DeleteFunc(n.tries, func(m message, t *try) bool {
 		return !there[m.set] || !t.owed && now.Sub(t.next) > forgetAfter
@@ -135,16 +133,17 @@ func (n *Notifier) reread(ctx context.Context) error {
 }
 
 // tell sends what people are to be told of one rollout.
-func (n *Notifier) tell(ctx context.Context, set *argocd.ApplicationSet, to services.Destinations) {
+func (n *Notifier) tell(ctx context.Context, set *argocd.ApplicationSet) {
+	delete(n.post.queued, types.UID(set.UID))
+	to := n.subscribed(ctx, set)
+	if len(to) == 0 {
+		return
+	}
 	vars := n.facts(set).vars(n.settings.context)
 	c := change{set: types.UID(set.UID), name: set.Namespace + "/" + set.Name}
 	var due []parcel
 	for _, name := range slices.Sorted(maps.Keys(to)) {
-		t, ok := n.settings.triggers[name]
-		if !ok {
-			n.problem(ctx, about{set: set}, "no-trigger", fmt.Errorf("there is no trigger %q", policy.ClientText(name)))
-			continue
-		}
+		t := n.settings.triggers[name]
 		results, err := t.run(name, vars)
 		if err != nil {
 			n.problem(ctx, about{set: set, trigger: name}, "bad-trigger", fmt.Errorf("trigger %q: %w", name, err))
@@ -157,10 +156,11 @@ func (n *Notifier) tell(ctx context.Context, set *argocd.ApplicationSet, to serv
 				switch {
 				case result.Triggered:
 					c.live = append(c.live, note)
-					if p := (parcel{
-						message: message{c.set, note}, about: about{set, name, destination.Service}, to: destination,
-					}); !sent && n.pack(ctx, &p, vars, result.Templates) {
-						due = append(due, p)
+					if !sent {
+						due = append(due, parcel{
+							message: message{c.set, note}, about: about{set, name, destination.Service}, to: destination,
+							templates: result.Templates,
+						})
 					}
 				case sent && t.conditions[i].OncePer == "":
 					c.remove = append(c.remove, note)
@@ -168,7 +168,19 @@ func (n *Notifier) tell(ctx context.Context, set *argocd.ApplicationSet, to serv
 			}
 		}
 	}
-	n.send(ctx, c, due)
+	n.send(ctx, c, n.pack(ctx, c, due, vars))
+}
+
+// subscribed are who is told of an ApplicationSet. It says what is wrong with the subscriptions.
+func (n *Notifier) subscribed(ctx context.Context, set *argocd.ApplicationSet) services.Destinations {
+	r := n.settings.subscribed(set)
+	for _, err := range r.wrong {
+		n.problem(ctx, about{set: set}, "subscription", err)
+	}
+	if len(r.unknown) > 0 {
+		n.problem(ctx, about{set: set}, "no-trigger", fmt.Errorf("there is no trigger %s", quoted(r.unknown)))
+	}
+	return r.to
 }
 
 // facts judges a rollout by what the watches know.

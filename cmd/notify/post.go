@@ -11,8 +11,6 @@ import (
 	"github.com/argoproj/notifications-engine/pkg/services"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-
-	"github.com/stepgate/stepgate/policy"
 )
 
 const (
@@ -33,13 +31,14 @@ type message struct {
 	note string
 }
 
-// parcel is a message that can be sent.
+// parcel is a message that is due. It can be sent when it has a text and a service.
 type parcel struct {
 	message
 	about
-	to      services.Destination
-	text    *services.Notification
-	service services.NotificationService
+	to        services.Destination
+	templates []string
+	text      *services.Notification
+	service   services.NotificationService
 }
 
 // result is what has become of a parcel.
@@ -86,6 +85,12 @@ func (p *post) free(service string, more int) bool {
 	return more < mostAtOnce
 }
 
+// sending reports whether a message is being sent.
+func (p *post) sending(m message) bool {
+	_, is := p.flying[m]
+	return is
+}
+
 // start sends a parcel in a goroutine of its own: how long a service takes is not known.
 func (p *post) start(parcel parcel) {
 	p.flying[parcel.message] = flight{parcel: parcel, since: p.clock.Now()}
@@ -113,30 +118,68 @@ func (p *post) late(n *Notifier) {
 	}
 }
 
-// pack makes a parcel ready. It returns false if it cannot be sent now.
-func (n *Notifier) pack(ctx context.Context, p *parcel, vars map[string]any, templates []string) bool {
-	if _, sending := n.post.flying[p.message]; sending {
-		return false
+// pack makes parcels ready: those that can be sent now. A parcel that its service or the notes have no room for is not
+// written, so that what a look costs is bounded by what it sends.
+func (n *Notifier) pack(ctx context.Context, c change, due []parcel, vars map[string]any) (ready []parcel) {
+	due = slices.DeleteFunc(due, func(p parcel) bool { return n.post.sending(p.message) || n.triedLately(p.message) })
+	due = n.withService(ctx, due)
+	if len(due) == 0 {
+		return nil
 	}
-	if t := n.tries[p.message]; t != nil && n.Clock.Now().Before(t.next) {
-		return false
+	room, busy := n.state.room(c, len(n.Known.Sets())), map[string]int{}
+	for _, p := range due {
+		service := p.to.Service
+		if !n.post.free(service, busy[service]) {
+			n.post.queued[c.set] = true
+			continue
+		}
+		if room == 0 {
+			n.problem(ctx, p.about, "no-room", errNoRoom)
+			break
+		}
+		busy[service]++
+		room--
+		if n.write(ctx, &p, vars) {
+			ready = append(ready, p)
+		}
 	}
-	p.service = n.settings.services[p.to.Service]
-	if p.service == nil {
-		n.problem(ctx, p.about, "no-service",
-			fmt.Errorf("%s has no service %q", ConfigMapName, policy.ClientText(p.to.Service)))
-		n.delay(p.message)
-		return false
+	return ready
+}
+
+// withService returns those whose service exists.
+func (n *Notifier) withService(ctx context.Context, due []parcel) (can []parcel) {
+	var of about
+	var unknown []string
+	for _, p := range due {
+		if p.service = n.settings.services[p.to.Service]; p.service != nil {
+			can = append(can, p)
+		} else if !slices.Contains(unknown, p.to.Service) {
+			of, unknown = p.about, append(unknown, p.to.Service)
+		}
 	}
+	if len(unknown) > 0 {
+		n.problem(ctx, of, "no-service", fmt.Errorf("%s has no service %s", ConfigMapName, quoted(unknown)))
+	}
+	return can
+}
+
+// write writes the text of a parcel by templates.
+func (n *Notifier) write(ctx context.Context, p *parcel, vars map[string]any) bool {
 	all := maps.Clone(vars)
 	all["serviceType"], all["recipient"] = p.to.Service, p.to.Recipient
 	var err error
-	if p.text, err = n.settings.format(all, templates); err != nil {
+	if p.text, err = n.settings.format(all, p.templates); err != nil {
 		n.problem(ctx, p.about, "bad-template", fmt.Errorf("trigger %q: %w", p.trigger, err))
 		n.delay(p.message)
 		return false
 	}
 	return true
+}
+
+// triedLately reports whether a message has failed, and is not to be tried again yet.
+func (n *Notifier) triedLately(m message) bool {
+	t := n.tries[m]
+	return t != nil && n.Clock.Now().Before(t.next)
 }
 
 // delay has a message tried again later: each time after twice as long.
@@ -152,35 +195,28 @@ func (n *Notifier) delay(m message) *try {
 }
 
 // send writes down that parcels are sent, and sends them.
-func (n *Notifier) send(ctx context.Context, c change, due []parcel) {
-	delete(n.post.queued, c.set)
-	busy := map[string]int{}
-	due = slices.DeleteFunc(due, func(p parcel) bool {
-		if !n.post.free(p.to.Service, busy[p.to.Service]) {
-			n.post.queued[c.set] = true
-			return true
-		}
-		busy[p.to.Service]++
+func (n *Notifier) send(ctx context.Context, c change, ready []parcel) {
+	for _, p := range ready {
 		c.add = append(c.add, p.note)
-		return false
-	})
+	}
 	if len(c.add)+len(c.remove) == 0 {
 		return
 	}
-	written, err := n.write(ctx, c)
+	noted, err := n.note(ctx, c)
 	if err != nil {
 		n.problem(ctx, about{}, "state", err)
 		return
 	}
-	for _, p := range due {
-		if slices.Contains(written, p.note) {
+	for _, p := range ready {
+		if slices.Contains(noted, p.note) {
 			n.post.start(p)
 		}
 	}
 }
 
-// write changes the state, and returns the notes that it has added: those that nobody else has added before.
-func (n *Notifier) write(ctx context.Context, c change) (added []string, err error) {
+// note changes the state, and returns the notes that it has added: those that nobody else has added before, and that there
+// is room for.
+func (n *Notifier) note(ctx context.Context, c change) (added []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	for range mostTries {
@@ -194,7 +230,7 @@ func (n *Notifier) write(ctx context.Context, c change) (added []string, err err
 		for _, set := range n.Known.Sets() {
 			there[types.UID(set.UID)] = true
 		}
-		next := n.state.with(now, func(uid types.UID) bool { return there[uid] }, n.Clock.Now())
+		next, added := n.state.with(now, there, n.Clock.Now())
 		data, err := next.data()
 		if err != nil {
 			return nil, err
@@ -202,7 +238,7 @@ func (n *Notifier) write(ctx context.Context, c change) (added []string, err err
 		version, err := n.Store.Write(ctx, data, n.version)
 		if err == nil {
 			n.state, n.version = next, version
-			return now.add, nil
+			return added, nil
 		}
 		if !errors.Is(err, ErrConflict) {
 			n.stateAt = time.Time{} // it is not known whether it was written
@@ -243,7 +279,7 @@ func (n *Notifier) takeBack(ctx context.Context) {
 		if of := n.state[m.set]; of != nil {
 			name = of.Set
 		}
-		if _, err := n.write(ctx, change{set: m.set, name: name, remove: []string{m.note}}); err != nil {
+		if _, err := n.note(ctx, change{set: m.set, name: name, remove: []string{m.note}}); err != nil {
 			n.problem(ctx, about{}, "state", err)
 			return
 		}

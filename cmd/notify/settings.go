@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/cmd/notify/catalog"
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const (
@@ -186,19 +185,4 @@ func (s *settings) format(vars map[string]any, names []string) (*services.Notifi
 		return nil, errors.New("the trigger names no template")
 	}
 	return s.formatter.FormatNotification(vars, names...)
-}
-
-// destinations are who is told of an ApplicationSet, by trigger.
-func (s *settings) destinations(set *argocd.ApplicationSet) services.Destinations {
-	all := subscriptions.NewAnnotations(set.Subscriptions.Texts()).GetDestinations(s.defaults, s.serviceDefaults)
-	if all == nil {
-		all = services.Destinations{}
-	}
-	all.Merge(api.Config{Subscriptions: s.subscriptions, DefaultTriggers: s.defaults}.GetGlobalDestinations(set.Labels))
-	for name := range all {
-		if !strings.HasPrefix(name, Prefix) {
-			delete(all, name)
-		}
-	}
-	return all.Dedup()
 }

@@ -1,9 +1,11 @@
 package notify
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,13 +18,25 @@ import (
 )
 
 const (
-	// mostNotes is how many notes are kept of one ApplicationSet, and mostOfAll of all: a ConfigMap holds 1 MiB.
-	mostNotes, fewestNotes, mostOfAll = 50, 8, 20_000
+	// mostBytes is how large the notes of all ApplicationSets may be together: a ConfigMap holds 1 MiB.
+	mostBytes = 960 << 10
+	// mostNotes is how many notes one ApplicationSet may have, mostOld how many of them may be about what is not so any
+	// more, and fewestNotes what it may have however many ApplicationSets there are.
+	mostNotes, mostOld, fewestNotes = 10 * mostRecipients, 50, 4
 	// hashLength is the length of the name of a note, in hexadecimal digits.
 	hashLength = 12
+	// noteBytes are how many bytes a note takes, and emptyBytes are those of no notes, without names.
+	noteBytes, emptyBytes = hashLength + len(`"":1763843467,`), len(`{"set":"","sent":{}}`)
 )
 
-// state is what was sent: for each ApplicationSet, when a message to a destination about an occurrence was sent.
+// errNoRoom says that a message is not sent because it could not be noted.
+var errNoRoom = errors.New("there is no room for a note of what is sent, so nothing more is sent for the moment")
+
+// state is what was sent: for each ApplicationSet, when a message to a destination about an occurrence was sent. It
+// always fits its ConfigMap. A message for which there is no room is not sent. The notes of an ApplicationSet are
+// dropped for later ones of its own alone, the oldest first, and only if they are about what is not so any more: a
+// message about what is still so is never sent again. Half of the ConfigMap is for whoever comes first. In the other
+// half all ApplicationSets have an equal share, so that none with many recipients leaves the others without.
 type state map[types.UID]*notes
 
 // notes are what was sent about one ApplicationSet.
@@ -86,14 +100,53 @@ type change struct {
 	add, remove, live []string
 }
 
-// with returns the state after a change, as a state of its own. known reports whether an ApplicationSet still exists.
-func (s state) with(c change, known func(types.UID) bool, now time.Time) state {
-	next := state{}
+// bytes are how many the notes of an ApplicationSet take.
+func (n *notes) bytes(set types.UID) int {
+	return len(set) + len(n.Set) + emptyBytes + noteBytes*len(n.Sent)
+}
+
+// limit is how many notes an ApplicationSet may have now, of so many that there are.
+func (s state) limit(c change, sets int) int {
+	all := 0
 	for uid, n := range s {
-		if known(uid) {
+		all += n.bytes(uid)
+	}
+	most := mostNotes
+	if all > mostBytes/2 {
+		most = max(fewestNotes, mostBytes/2/max(sets, 1)/noteBytes)
+	}
+	own := s[c.set]
+	if own == nil {
+		own = &notes{Set: c.name}
+		all += own.bytes(c.set)
+	}
+	return min(most, len(own.Sent)+max(0, (mostBytes-all)/noteBytes))
+}
+
+// room is how many notes a change may add. They may take the place of those about what is not so any more.
+func (s state) room(c change, sets int) int { return max(0, s.limit(c, sets)-s.kept(c)) }
+
+// kept is how many notes of an ApplicationSet are about what is still so.
+func (s state) kept(c change) (kept int) {
+	for _, note := range c.live {
+		if s.has(c.set, note) {
+			kept++
+		}
+	}
+	return kept
+}
+
+// with returns the state after a change, as a state of its own, and the notes that were added: as many as there is room
+// for. there are the ApplicationSets that exist.
+func (s state) with(c change, there map[types.UID]bool, now time.Time) (next state, added []string) {
+	next = state{}
+	for uid, n := range s {
+		if there[uid] {
 			next[uid] = n
 		}
 	}
+	limit := next.limit(c, len(there))
+	added = c.add[:min(len(c.add), max(0, limit-next.kept(c)))]
 	n := &notes{Set: c.name, Sent: map[string]int64{}}
 	if before := s[c.set]; before != nil {
 		maps.Copy(n.Sent, before.Sent)
@@ -101,34 +154,36 @@ func (s state) with(c change, known func(types.UID) bool, now time.Time) state {
 	for _, note := range c.remove {
 		delete(n.Sent, note)
 	}
-	for _, note := range c.add {
+	for _, note := range added {
 		n.Sent[note] = now.Unix()
 	}
 	next[c.set] = n
-	if len(c.add) > 0 {
-		n.truncate(max(fewestNotes, min(mostNotes, mostOfAll/len(next))), append(slices.Clone(c.live), c.add...))
+	if len(added) > 0 {
+		n.truncate(limit, append(slices.Clone(c.live), added...))
 	}
 	if len(n.Sent) == 0 {
 		delete(next, c.set)
 	}
-	return next
+	return next, added
 }
 
-// truncate drops the oldest notes, but none of what is still so.
-func (n *notes) truncate(most int, live []string) {
+// truncate drops the oldest notes of what is not so any more, as many as the limit wants.
+func (n *notes) truncate(limit int, live []string) {
+	keep := map[string]bool{}
+	for _, note := range live {
+		keep[note] = true
+	}
 	var old []string
 	for note := range n.Sent {
-		if !slices.Contains(live, note) {
+		if !keep[note] {
 			old = append(old, note)
 		}
 	}
 	slices.SortFunc(old, func(a, b string) int {
-		if d := n.Sent[a] - n.Sent[b]; d != 0 {
-			return int(d)
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(n.Sent[a], n.Sent[b]), strings.Compare(a, b))
 	})
-	for _, note := range old[:min(len(old), max(0, len(n.Sent)-most))] {
+	most := min(mostOld, limit-(len(n.Sent)-len(old)))
+	for _, note := range old[:max(0, len(old)-max(0, most))] {
 		delete(n.Sent, note)
 	}
 }

@@ -5,13 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/pkg/browser"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -67,7 +65,14 @@ func (d *showing) run(ctx context.Context, cmd *cobra.Command) error {
 	defer cancel()
 	b := newBoard(ctx, cmd, r, namespace)
 	host, token := listener.Addr().String(), rand.Text()
-	server := &http.Server{Handler: dashboard.New(b, page.Files, host, token), ReadHeaderTimeout: 10 * time.Second}
+	address := "http://" + host + "/#token=" + token
+	var leads lead
+	if !d.noBrowser {
+		leads = leadTo(address)
+	}
+	defer leads.remove()
+	handler := dashboard.New(b, page.Files, host, token, leads.remove)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	go b.lookAtConnection(ctx)
@@ -79,7 +84,7 @@ func (d *showing) run(ctx context.Context, cmd *cobra.Command) error {
 		default:
 			return nil
 		}
-	}, func() { d.open("http://" + host + "/#token=" + token) })
+	}, func() { d.open(address, leads) })
 	_ = server.Close() // the streams never end
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // the user has seen enough
@@ -99,14 +104,15 @@ func (d *showing) shown(ctx context.Context, r *rollouts) (string, error) {
 	return namespace, nil
 }
 
-// open shows the address, and opens it.
-func (d *showing) open(address string) {
+// open shows the address, and has a browser open it. It does not wait: some browsers end when the user closes them.
+func (d *showing) open(address string, leads lead) {
 	_ = d.print("The dashboard is at " + address + ". Ctrl-C ends it.")
 	if d.noBrowser {
 		return
 	}
-	browser.Stdout, browser.Stderr = io.Discard, io.Discard // what xdg-open tried is no help
-	if err := browser.OpenURL(address); err != nil {
-		_ = d.print("No browser was opened (" + err.Error() + "): open the address yourself.")
-	}
+	go func() {
+		if err := leads.open(); err != nil {
+			_ = d.print("No browser was opened (" + err.Error() + "): open the address yourself.")
+		}
+	}()
 }

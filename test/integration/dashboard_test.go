@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,10 +28,17 @@ type board struct {
 
 var dashboardAddress = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(\S+)\. `)
 
-// dashboard runs `stepgate dashboard` with more arguments.
+// dashboard runs `stepgate dashboard` with more arguments. It opens no browser.
 func (r *rollout) dashboard(args ...string) *board {
 	r.t.Helper()
-	command, out := r.command(append([]string{"dashboard", "--port", "0", "--no-browser"}, args...)...)
+	return r.dashboardWith(nil, append([]string{"--no-browser"}, args...)...)
+}
+
+// dashboardWith runs `stepgate dashboard` with more variables and arguments.
+func (r *rollout) dashboardWith(variables []string, args ...string) *board {
+	r.t.Helper()
+	command, out := r.command(append([]string{"dashboard", "--port", "0"}, args...)...)
+	command.Env = append(os.Environ(), variables...)
 	errors := &process.Output{}
 	command.Stderr = errors
 	r.Expect(command.Start()).To(Succeed())
@@ -166,4 +175,40 @@ func TestTheDashboardOffersWhatOneMay(t *testing.T) {
 	b.Expect(answered.err).To(
 		ContainSubstring("you may not watch applicationsets.argoproj.io in namespace " + a.namespace),
 	)
+}
+
+// TestTheTokenIsInNoProcessList: whoever reads the arguments of all processes, and the variables, finds a file there that
+// he may not read. xdg-open is a script that does not end before the test does, as some browsers do not.
+func TestTheTokenIsInNoProcessList(t *testing.T) {
+	r := newRollout(t)
+	home, programs := t.TempDir(), t.TempDir()
+	opener := filepath.Join(programs, "xdg-open")
+	script := "#!/bin/sh\necho \"$1\" > $0.new; mv $0.new $0.opened; while [ -e $0 ]; do sleep 0.2; done\n"
+	r.Expect(os.WriteFile(opener, []byte(script), 0o700)).To(Succeed()) //nolint:gosec // it is a program
+	b := r.dashboardWith([]string{"HOME=" + home, "PATH=" + programs + ":" + os.Getenv("PATH")})
+	var opened []byte
+	r.Eventually(func() (err error) { opened, err = os.ReadFile(opener + ".opened"); return err }).Should(Succeed())
+	address := strings.TrimSpace(string(opened))
+	seen, err := process.Showing(address)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(seen).NotTo(BeEmpty(), "xdg-open has what it opens among its arguments")
+	seen, err = process.Showing(b.token)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(seen).To(BeEmpty())
+
+	file := strings.TrimPrefix(address, "file://")
+	r.Expect(file).To(HavePrefix(home + "/stepgate-dashboard-"))
+	for path, want := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
+		info, err := os.Stat(path)
+		r.Expect(err).NotTo(HaveOccurred())
+		r.Expect(info.Mode().Perm()).To(Equal(want), path)
+	}
+	text, err := os.ReadFile(file)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(string(text)).To(ContainSubstring(`content="0; url=` + b.address + "/#token=" + b.token + `"`))
+
+	var all dashboard.Overview
+	b.get("/api/overview", &all)
+	r.Expect(all.Rows).To(HaveLen(1))
+	r.Expect(os.ReadDir(home)).To(BeEmpty(), "the browser is there")
 }

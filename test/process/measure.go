@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -25,6 +26,23 @@ func Find(program, argument string) (procfs.Proc, error) {
 		}
 	}
 	return procfs.Proc{}, fmt.Errorf("no %s runs with %s", program, argument)
+}
+
+// Showing returns the processes that have a text among their arguments or their variables, as far as this user may read
+// these. Everybody may read the arguments.
+func Showing(text string) (found []procfs.Proc, err error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		args, _ := p.CmdLine() // it may have ended
+		variables, _ := p.Environ()
+		if slices.ContainsFunc(slices.Concat(args, variables), func(s string) bool { return strings.Contains(s, text) }) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
 }
 
 // CPUTime is the processor time that a process has used, user and system.

@@ -1,14 +1,17 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // waiter is an Application that comes after others.
@@ -67,16 +70,16 @@ func (j *Judge) followed(
 ) (policy.Decision, []settings.Problem, error) {
 	var all []policy.Dependency
 	var problems []settings.Problem
-	for _, name := range o.Before {
-		n, err := read.of(name)
-		if err != nil {
-			return policy.Decision{}, nil, err
-		}
+	named, err := readAll(o.Before, read)
+	if err != nil {
+		return policy.Decision{}, nil, err
+	}
+	for i, name := range o.Before {
 		way, err := j.circle(ctx, w, name, read)
 		if err != nil {
 			return policy.Decision{}, nil, err
 		}
-		dep := n.Dependency(name.NamespacedName, j.Parser, func(p *argocd.Projection) policy.Past {
+		dep := named[i].Dependency(name.NamespacedName, j.Parser, func(p *argocd.Projection) policy.Past {
 			return j.Histories.Past(p.UID, w.changed, w.compared)
 		})
 		if dep.Circle = way != nil; dep.Circle {
@@ -85,4 +88,28 @@ func (j *Judge) followed(
 		all = append(all, dep)
 	}
 	return policy.Follow(in, d, all, o.Unreadable), problems, nil
+}
+
+// mostAtOnce is how many names are read live at a time.
+const mostAtOnce = 5
+
+// readAll reads what there is of each name, in their order. Live reads run side by side: a write waits for the slowest,
+// and not for their sum. The error is that of the first name that could not be read.
+func readAll(names []order.Name, read reading) ([]Named, error) {
+	all, errs := make([]Named, len(names)), make([]error, len(names))
+	var group errgroup.Group
+	group.SetLimit(mostAtOnce)
+	for i, name := range names {
+		one := func() error {
+			all[i], errs[i] = siblings.Recovered(func() (Named, error) { return read.of(name) })
+			return nil
+		}
+		if !read.live || len(names) == 1 {
+			_ = one()
+			continue
+		}
+		group.Go(one)
+	}
+	_ = group.Wait()
+	return all, cmp.Or(errs...)
 }

@@ -2,7 +2,9 @@ package judge_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -192,5 +194,55 @@ func TestWhoeverWritesTheAnnotationIsWarned(t *testing.T) {
 			got = append(got, p.String())
 		}
 		NewWithT(t).Expect(strings.Join(got, "\n")).To(Equal(want), others)
+	}
+}
+
+// crowded is a cluster in which no name is read until all may be.
+type crowded struct {
+	*scenario.Cluster
+	underWay atomic.Int32
+	may      chan struct{}
+}
+
+// Named is judge.Evaluator.
+func (c *crowded) Named(ctx context.Context, name types.NamespacedName) (judge.Named, error) {
+	c.underWay.Add(1)
+	select {
+	case <-c.may:
+	case <-ctx.Done():
+		return judge.Named{}, ctx.Err()
+	}
+	if strings.HasPrefix(name.Name, "broken") {
+		return judge.Named{}, fmt.Errorf("read %s: %w", name, scenario.ErrRead)
+	}
+	return c.Cluster.Named(ctx, name)
+}
+
+// TestNamesAreReadSideBySide, five at a time, and the verdict has them in their order.
+func TestNamesAreReadSideBySide(t *testing.T) {
+	for others, want := range map[string]string{
+		"n01,n02,n03,n04,n05,n06,n07,infra,n09,n10,n11,n12,n13,n14,n15,n16,n17,n18,n19,n20": "deny DependencyNotDone " +
+			"n01=DependencyNotFound n02=DependencyNotFound n03=DependencyNotFound n04=DependencyNotFound " +
+			"n05=DependencyNotFound n06=DependencyNotFound n07=DependencyNotFound net=NotHealthy",
+		"n01,broken-1,n03,broken-2,n05,n06": "read argocd/broken-1: " + scenario.ErrRead.Error(),
+	} {
+		g := NewWithT(t)
+		c := &crowded{Cluster: chain("guestbook>" + others), may: make(chan struct{})}
+		j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
+			Live: c, Known: scenario.Watched{Cluster: c.Cluster}, Histories: &scenario.Watch{At: 5}, Clock: scenario.AtNoon,
+		})
+		w, err := judge.NewWrite(scenario.SyncOf(c.Cluster, "dev").Request())
+		g.Expect(err).NotTo(HaveOccurred())
+		judged := make(chan judge.Verdict, 1)
+		go func() { judged <- j.Judge(t.Context(), w) }()
+		g.Eventually(c.underWay.Load, "10s").Should(BeNumerically(">=", 5))
+		g.Consistently(c.underWay.Load).Should(BeEquivalentTo(5))
+		close(c.may)
+		v := <-judged
+		if v.Err != nil {
+			g.Expect(v.Err).To(MatchError(ContainSubstring(want)))
+		} else {
+			g.Expect(worded(v)).To(HavePrefix(want))
+		}
 	}
 }

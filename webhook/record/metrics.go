@@ -80,9 +80,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"result"),
 		notes: counter("notifications_total",
 			"Notifications about rollouts, by result: sent, failed (it is tried again), late (the service has not answered), "+
-				"no-trigger, bad-trigger, no-service, bad-template, settings (of Argo CD's notifications: something cannot be "+
-				"read), or state (what was sent cannot be read or written, and nothing is sent). Trigger and service are empty "+
-				"where it is about none that is configured.", "trigger", "service", "result"),
+				"no-trigger, bad-trigger, no-service, bad-template, subscription (an annotation cannot be read, or names too "+
+				"many), settings (of Argo CD's notifications: something cannot be read), state (what was sent cannot be read or "+
+				"written, and nothing is sent), or no-room (to write down what is sent, and it is not sent). Trigger and service "+
+				"are empty where it is about none that is configured.", "trigger", "service", "result"),
 	}
 	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
 		m.refreshes, m.changes, m.approvals, m.starts, m.notes, m.unlisted, m.unknown)
