@@ -1,4 +1,4 @@
-package integration
+package chart
 
 import (
 	"testing"
@@ -6,33 +6,21 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// stolen is a client with the token of stepgate's account.
-func (r *rollout) stolen() client.Client {
-	path, err := shared.Kubeconfig(r.ctx, r.replica.Name, r.replica.Name, "")
-	r.Expect(err).NotTo(HaveOccurred())
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	r.Expect(err).NotTo(HaveOccurred())
-	c, err := client.New(config, client.Options{Scheme: shared.Admin.Scheme()})
-	r.Expect(err).NotTo(HaveOccurred())
-	return c
-}
-
-// attempt is a start that somebody tries who has stolen the token: what stepgate would write, and a change of it.
-type attempt struct {
-	// spec is what the Application says; nil for what it says anyway.
+// start is one that stepgate's account tries: what stepgate would write, and a change of it.
+type start struct {
+	// spec changes what the Application says before that.
 	spec func(*argo.ApplicationSpec)
 	// revisions are what is started; nil for the commit that was compared.
 	revisions []string
 	change    func(*argo.Operation)
+	// also changes more than the operation.
+	also func(*argo.Application)
 	// want is a part of the refusal; empty if the start is allowed.
 	want string
 }
@@ -85,8 +73,8 @@ func revision(text string) func(*argo.Operation) {
 	return func(o *argo.Operation) { o.Sync.Revision = text }
 }
 
-// attempts are starts of an Application of step 1, which the gate allows.
-func attempts() map[string]attempt {
+// starts are the ways to write an operation, where stepgate starts syncs, each with the expected answer.
+func starts() map[string]start {
 	factor, commit := int64(3), guestbook.NewCommit
 	pruning := policyOf(argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: new(true)}})
 	options := policyOf(argo.SyncPolicy{SyncOptions: argo.SyncOptions{"CreateNamespace=true", "ServerSideApply=true"}})
@@ -94,19 +82,29 @@ func attempts() map[string]attempt {
 	never := policyOf(argo.SyncPolicy{Retry: &argo.RetryStrategy{}})
 	evil := argo.ApplicationSource{RepoURL: "https://evil.example.com/x.git", Path: "evil", TargetRevision: "main"}
 	oci := argo.ApplicationSource{RepoURL: "oci://registry.example.com/guestbook", TargetRevision: "1.2.3", Path: "."}
-	return map[string]attempt{
-		"as stepgate does": {},
-		"another commit":   {change: revision("ffffffffffffffffffffffffffffffffffffffff")},
+	return map[string]start{
+		"as stepgate does":   {},
+		"another commit":     {change: revision("ffffffffffffffffffffffffffffffffffffffff")},
+		"its source as well": {also: func(a *argo.Application) { a.Operation.Sync.Source = a.Spec.Source.DeepCopy() }},
+		"a refresh and no start": {also: func(a *argo.Application) {
+			a.Operation, a.Annotations = nil, map[string]string{argo.AnnotationKeyRefresh: "normal"}
+		}},
+		"a start and its spec":   {also: func(a *argo.Application) { a.Spec.Project = "other" }, want: ".spec"},
+		"a start and a label":    {also: func(a *argo.Application) { a.Labels["x"] = "y" }, want: ".metadata.labels"},
+		"a start and its status": {also: func(a *argo.Application) { a.Status.Health.Status = "Healthy" }, want: ".status"},
+		"a start and another path": {also: func(a *argo.Application) {
+			a.Operation.Sync.Source = a.Spec.Source.DeepCopy()
+			a.Operation.Sync.Source.Path = "evil"
+		}, want: onlyOwn},
 
-		"manifests":            {change: func(o *argo.Operation) { o.Sync.Manifests = []string{"{}"} }, want: onlyFull},
-		"some resources":       {change: func(o *argo.Operation) { o.Sync.Resources = []argo.SyncOperationResource{{Kind: "Secret", Name: "x"}} }, want: onlyFull},
-		"without hooks":        {change: func(o *argo.Operation) { o.Sync.SyncStrategy = &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}} }, want: onlyFull},
-		"a dry run":            {change: func(o *argo.Operation) { o.Sync.DryRun = true }, want: onlyFull},
-		"a self-heal":          {change: func(o *argo.Operation) { o.Sync.SelfHealAttemptsCount = 1 }, want: onlyFull},
-		"in another name":      {change: func(o *argo.Operation) { o.InitiatedBy.Username = "alice" }, want: onlyFull},
-		"as if by hand":        {change: func(o *argo.Operation) { o.InitiatedBy.Automated = false }, want: onlyFull},
-		"nothing to do":        {change: func(o *argo.Operation) { o.Sync = nil }, want: onlyFull},
-		"an Application alone": {spec: func(*argo.ApplicationSpec) {}, change: nil, want: "of the Applications of ApplicationSets"},
+		"manifests":       {change: func(o *argo.Operation) { o.Sync.Manifests = []string{"{}"} }, want: onlyFull},
+		"some resources":  {change: func(o *argo.Operation) { o.Sync.Resources = []argo.SyncOperationResource{{Kind: "Secret", Name: "x"}} }, want: onlyFull},
+		"without hooks":   {change: func(o *argo.Operation) { o.Sync.SyncStrategy = &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}} }, want: onlyFull},
+		"a dry run":       {change: func(o *argo.Operation) { o.Sync.DryRun = true }, want: onlyFull},
+		"a self-heal":     {change: func(o *argo.Operation) { o.Sync.SelfHealAttemptsCount = 1 }, want: onlyFull},
+		"in another name": {change: func(o *argo.Operation) { o.InitiatedBy.Username = "alice" }, want: onlyFull},
+		"as if by hand":   {change: func(o *argo.Operation) { o.InitiatedBy.Automated = false }, want: onlyFull},
+		"nothing to do":   {change: func(o *argo.Operation) { o.Sync = nil }, want: onlyFull},
 
 		"no revision":        {change: revision(""), want: onlyOne},
 		"a branch":           {change: revision("HEAD"), want: onlyFixed},
@@ -157,45 +155,66 @@ func attempts() map[string]attempt {
 	}
 }
 
-// TestAStolenTokenStartsWhatTheSpecSays and nothing else: ValidatingAdmissionPolicies restrict stepgate's account.
-func TestAStolenTokenStartsWhatTheSpecSays(t *testing.T) {
-	r := newRolloutWith(t, release.Options{Starts: true})
-	stolen := r.stolen()
-	try := func(a attempt) error {
-		app := r.app("dev")
-		revisions := a.revisions
-		if revisions == nil {
-			revisions = []string{guestbook.NewCommit}
-		}
-		was := app.DeepCopy()
-		app.Operation = argocd.NewOperation(app, r.Set, revisions, "somebody has stolen the token")
-		if a.change != nil {
-			a.change(app.Operation)
-		}
-		return stolen.Patch(r.ctx, app, client.MergeFrom(was), client.DryRunAll)
+// Where it starts syncs, stepgate's account may write what the Application's own spec says, and it ends none. Nobody
+// serves the webhooks here: only the refusals before them count.
+func TestTheAccountWritesOnlyTheSyncsThatStepgateStarts(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(shared.CreateNamespace(ctx, "starting")).To(Succeed())
+	set := guestbook.Set("starting")
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
+	app, alone := guestbook.Application(set, "prod"), guestbook.Application(set, "dev")
+	alone.OwnerReferences = nil
+	for _, a := range []*argo.Application{app, alone} {
+		g.Expect(shared.Admin.Create(ctx, a)).To(Succeed())
 	}
-	all, before := attempts(), r.app("dev")
-	r.Eventually(func() error { return try(all["manifests"]) }).Should(MatchError(ContainSubstring(onlyFull)),
-		"a policy takes effect a moment after it was stored")
-	for name, a := range all {
+	spec := app.Spec.DeepCopy()
+	install(t, "stepgate", "starting", "webhook.failurePolicy=Ignore", "start.enabled=true")
+	stepgate, err := client.New(account(t, "starting", "stepgate"), client.Options{
+		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	try := func(app *argo.Application, s start) error {
+		changed := app.DeepCopy()
+		if s.revisions == nil {
+			s.revisions = []string{guestbook.NewCommit}
+		}
+		changed.Operation = argocd.NewOperation(app, set, s.revisions, "its turn has come")
+		if s.change != nil {
+			s.change(changed.Operation)
+		}
+		if s.also != nil {
+			s.also(changed)
+		}
+		return stepgate.Patch(ctx, changed, client.MergeFrom(app), client.DryRunAll)
+	}
+	refused := starts()["manifests"]
+	g.Eventually(func() error { return try(app, refused) }).Should(MatchError(ContainSubstring(refused.want)))
+	for name, s := range starts() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			g.Expect(r.update("", "dev", func(app *argo.Application) {
-				app.Spec, app.OwnerReferences = *before.Spec.DeepCopy(), before.OwnerReferences
-				if a.spec != nil {
-					a.spec(&app.Spec)
-				}
-				if name == "an Application alone" {
-					app.OwnerReferences = []metav1.OwnerReference{}
-				}
-			})).To(Succeed())
-			err := try(a)
-			if a.want == "" {
+			before := app.DeepCopy()
+			app.Spec = *spec.DeepCopy()
+			if s.spec != nil {
+				s.spec(&app.Spec)
+			}
+			g.Expect(shared.Admin.Patch(ctx, app, client.MergeFrom(before))).To(Succeed())
+			err := try(app, s)
+			if s.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
 			}
 			g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-			g.Expect(err).To(MatchError(ContainSubstring(a.want)))
+			g.Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'stepgate'"), ContainSubstring(s.want))))
 		})
+	}
+	g.Expect(try(alone, start{})).To(MatchError(ContainSubstring("of the Applications of ApplicationSets")))
+	before := app.DeepCopy()
+	app.Operation = guestbook.RollingSync()
+	g.Expect(shared.Admin.Patch(ctx, app, client.MergeFrom(before))).To(Succeed())
+	for name, s := range map[string]start{
+		"to end a sync":                     {also: func(a *argo.Application) { a.Operation = nil }},
+		"to put its own in another's place": {},
+	} {
+		g.Expect(try(app, s)).To(MatchError(ContainSubstring("stepgate may only start")), name)
 	}
 }
