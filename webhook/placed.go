@@ -20,8 +20,9 @@ type Places interface {
 // denial. What is bypassed, exempt or not gated, and what repairs, takes none, but counts while it is under way.
 //
 // A place is taken when the write is judged, by whichever webhook is called first, and so before it is stored. If
-// another webhook refuses the write, the place is free again when it is certain that the write is not stored. The other
-// webhook of stepgate, a retry of the API server and a retry of the sender find the place taken for them already.
+// nobody has seen the operation stored for 10 s, the place is free again: another webhook has refused the write, or the
+// caller is no API server. The other webhook of stepgate, a retry of the API server and a retry of the sender find the
+// place taken for them already.
 func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judge.Verdict {
 	if !g.judge.Config.MaxUpdate || w.DryRun || v.Err != nil || v.Outcome != policy.Allow || v.Set == nil ||
 		v.Settings.Mode != settings.Enforce || g.repairs(w, v) {
@@ -33,7 +34,7 @@ func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judg
 		ByHand: !w.Target.Operation.Automated && !g.judge.IsApplicationSetController(w.User),
 	}
 	if w.Old != nil {
-		c.Version, c.OutOfSync = w.Old.Metadata.ResourceVersion, w.Old.OutOfSync()
+		c.Version = w.Old.Metadata.ResourceVersion
 	}
 	return v.Placed(g.Places.Take(ctx, c))
 }

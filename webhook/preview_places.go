@@ -45,7 +45,6 @@ func (p *Preview) room(set *argocd.ApplicationSet) func(*argocd.Projection, poli
 		return d.Crowded(seen.Places(&places.Claim{
 			Set: set, Application: app.Name, UID: app.UID, Step: d.Step, Tracks: s.Track,
 			Track: s.TrackOf(app.Application.Labels), Version: app.ResourceVersion,
-			OutOfSync: app.Application.SyncStatus == "OutOfSync",
 		}))
 	}
 }

@@ -90,7 +90,7 @@ const (
 
 func rows() map[string]row {
 	all := map[string]row{}
-	for _, some := range []map[string]row{webhookRows(), runningRows(), certificateRows(), callRows(), argoRows(),
+	for _, some := range []map[string]row{webhookRows(), runningRows(), callerRows(), certificateRows(), callRows(), argoRows(),
 		exemptRows(), rightRows()} {
 		for name, r := range some {
 			all[name] = r
@@ -222,7 +222,7 @@ func runningRows() map[string]row {
 		}},
 		"arguments of another version": {func(_ *testing.T, w *world) { w.settings = nil }, running + "mode", doctor.Unknown, "Not checked", []string{
 			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions",
-			"Rights: service account", exempt + "not gated", running + "lists",
+			"Rights: service account", exempt + "not gated", running + "lists", running + "callers",
 		}},
 		"long lists": {func(_ *testing.T, w *world) { w.guestbook.Status.ResourcesCount = 4000 }, running + "lists", doctor.Warning, "4000 Applications in namespace argocd", nil},
 	}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -70,10 +71,12 @@ type Release struct {
 
 	Deployment Read[*appsv1.Deployment]
 	// Flags are the arguments of the Deployment; nil without a Deployment.
-	Flags    *Flags
-	Pods     Read[[]corev1.Pod]
-	Slices   Read[[]discoveryv1.EndpointSlice]
-	Budgets  Read[[]policyv1.PodDisruptionBudget]
+	Flags   *Flags
+	Pods    Read[[]corev1.Pod]
+	Slices  Read[[]discoveryv1.EndpointSlice]
+	Budgets Read[[]policyv1.PodDisruptionBudget]
+	// Policies are read only if it matters who calls.
+	Policies Read[[]networkingv1.NetworkPolicy]
 	Rights   []RightRead
 	Served   Read[[]Served]
 	Attempts *Attempts
@@ -98,6 +101,8 @@ type Flags struct {
 	Gated      func(namespace string) bool
 	// Barrier is the Application that it writes to prove what it knows; empty if there is none.
 	Barrier types.NamespacedName
+	// ClientCA says that callers of the webhook need a certificate.
+	ClientCA bool
 	// Starts says that it starts syncs, and Lease is the one of the replica that does.
 	Starts bool
 	Lease  types.NamespacedName

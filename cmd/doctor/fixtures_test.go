@@ -27,6 +27,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +59,7 @@ type world struct {
 	mutating    *admissionv1.MutatingWebhookConfiguration
 	deployment  *appsv1.Deployment
 	budget      *policyv1.PodDisruptionBudget
+	policies    []*networkingv1.NetworkPolicy
 	pods        []*corev1.Pod
 	slice       *discoveryv1.EndpointSlice
 	namespaces  map[string]*corev1.Namespace
@@ -292,6 +294,9 @@ func (w *world) sources(t *testing.T) *doctor.Sources {
 	add(w.cm, w.cm != nil)
 	add(w.params, w.params != nil)
 	for _, p := range w.pods {
+		objects = append(objects, p)
+	}
+	for _, p := range w.policies {
 		objects = append(objects, p)
 	}
 	for _, n := range w.namespaces {

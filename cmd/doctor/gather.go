@@ -200,6 +200,12 @@ func (s *Sources) replicas(ctx context.Context, r *Release) {
 			r.Budgets.Value = budgets.Items
 		}
 	}
+	if r.obeysStrangers() {
+		policies, err := s.Kube.NetworkingV1().NetworkPolicies(r.Namespace).List(ctx, metav1.ListOptions{})
+		if r.Policies.Err = err; err == nil {
+			r.Policies.Value = policies.Items
+		}
+	}
 	if service := r.registrations()[0].Webhook.ClientConfig.Service; service != nil {
 		slices, err := s.Kube.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{
 			LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name,

@@ -24,6 +24,15 @@ func (f *Facts) rightsNeeded() []Right {
 			for _, r := range f.Releases {
 				namespaces = append(namespaces, r.Namespace)
 			}
+		case "networkpolicies":
+			for _, r := range f.Releases {
+				if r.obeysStrangers() {
+					namespaces = append(namespaces, r.Namespace)
+				}
+			}
+			if len(namespaces) == 0 {
+				continue
+			}
 		case "configmaps":
 			for _, a := range f.ArgoCDs.Value {
 				namespaces = append(namespaces, a.Namespace)

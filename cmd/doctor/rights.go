@@ -83,6 +83,7 @@ func neededByDoctor() []Right {
 			For: "to see whether the Service has endpoints",
 		},
 		{Verb: "list", APIGroup: "policy", Resource: "poddisruptionbudgets", For: "to see the disruption budget"},
+		{Verb: "list", APIGroup: "networking.k8s.io", Resource: "networkpolicies", For: "to see who may call the webhook"},
 		{
 			Verb: "create", APIGroup: "authorization.k8s.io", Resource: "subjectaccessreviews",
 			For: "to see stepgate's own rights",

@@ -14,7 +14,8 @@ import (
 
 // workload checks what runs.
 func (f *Facts) workload(r *Release) []Check {
-	return in(r.subject(), "Running", f.version(r), r.replicas(), r.endpoints(), r.budget(), r.mode(), f.lists(r))
+	return in(r.subject(), "Running", f.version(r), r.replicas(), r.endpoints(), r.budget(), r.mode(), r.callers(),
+		f.lists(r))
 }
 
 // version compares what is installed with this command line.

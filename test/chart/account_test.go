@@ -20,7 +20,6 @@ import (
 
 	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // install installs a release in enforce mode until the test ends.
@@ -162,84 +161,6 @@ func attempts() map[string]attempt {
 		"a finalizer":                    {func(a *argo.Application) { a.Finalizers = []string{"resources-finalizer.argocd.argoproj.io"} }, ".metadata.finalizers"},
 		"its owner":                      {func(a *argo.Application) { a.OwnerReferences = nil }, ".metadata.ownerReferences"},
 		"the prefix of a generated name": {func(a *argo.Application) { a.GenerateName = "x-" }, ".metadata.generateName"},
-	}
-}
-
-// starts are the ways to write an operation, where stepgate starts syncs, each with the expected answer.
-func starts() map[string]attempt {
-	const only = "stepgate may only start a full sync of the Application's own sources to named revisions"
-	start := func(change func(a *argo.Application, sync *argo.SyncOperation)) func(*argo.Application) {
-		return func(a *argo.Application) {
-			a.Operation = argocd.NewOperation(a, &argo.ApplicationSet{}, []string{guestbook.NewCommit}, "its turn has come")
-			a.Operation.Sync.Source = a.Spec.Source.DeepCopy()
-			if change != nil {
-				change(a, a.Operation.Sync)
-			}
-		}
-	}
-	return map[string]attempt{
-		"a start":                              {start(nil), ""},
-		"a start before the sources are added": {start(func(_ *argo.Application, sync *argo.SyncOperation) { sync.Source = nil }), ""},
-		"a refresh":                            {func(a *argo.Application) { a.Annotations[argo.AnnotationKeyRefresh] = "normal" }, ""},
-		"a sync by somebody else":              {start(func(a *argo.Application, _ *argo.SyncOperation) { a.Operation.InitiatedBy.Username = "admin" }), only},
-		"a sync that is not automated":         {start(func(a *argo.Application, _ *argo.SyncOperation) { a.Operation.InitiatedBy.Automated = false }), only},
-		"no revision":                          {start(func(_ *argo.Application, sync *argo.SyncOperation) { sync.Revision = "" }), only},
-		"manifests":                            {start(func(_ *argo.Application, sync *argo.SyncOperation) { sync.Manifests = []string{"{}"} }), only},
-		"some resources": {start(func(_ *argo.Application, sync *argo.SyncOperation) {
-			sync.Resources = []argo.SyncOperationResource{{Kind: "Secret", Name: "x"}}
-		}), only},
-		"another strategy": {start(func(_ *argo.Application, sync *argo.SyncOperation) {
-			sync.SyncStrategy = &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{Force: true}}
-		}), only},
-		"another source": {start(func(_ *argo.Application, sync *argo.SyncOperation) { sync.Source.RepoURL = "https://evil.example.com" }), only},
-		"another path":   {start(func(_ *argo.Application, sync *argo.SyncOperation) { sync.Source.Path = "evil" }), only},
-		"more sources": {start(func(_ *argo.Application, sync *argo.SyncOperation) {
-			sync.Sources = argo.ApplicationSources{*sync.Source}
-		}), only},
-		"a start and its spec":   {start(func(a *argo.Application, _ *argo.SyncOperation) { a.Spec.Project = "other" }), ".spec"},
-		"a start and a label":    {start(func(a *argo.Application, _ *argo.SyncOperation) { a.Labels["x"] = "y" }), ".metadata.labels"},
-		"a start and its status": {start(func(a *argo.Application, _ *argo.SyncOperation) { a.Status.Health.Status = "Healthy" }), ".status"},
-	}
-}
-
-// Where it starts syncs, stepgate's account may write such operations and no others, and it ends none.
-func TestTheAccountWritesOnlyTheSyncsThatStepgateStarts(t *testing.T) {
-	g, ctx := NewWithT(t), t.Context()
-	g.Expect(shared.CreateNamespace(ctx, "starting")).To(Succeed())
-	app := guestbook.Application(guestbook.Set("starting"), "prod")
-	app.OwnerReferences, app.Annotations = nil, map[string]string{"kept": "yes"}
-	g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
-	install(t, "stepgate", "starting", "webhook.failurePolicy=Ignore", "start.enabled=true")
-	stepgate, err := client.New(account(t, "starting", "stepgate"), client.Options{
-		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	try := func(change func(*argo.Application)) error {
-		changed := app.DeepCopy()
-		change(changed)
-		return stepgate.Patch(ctx, changed, client.MergeFrom(app.DeepCopy()), client.DryRunAll)
-	}
-	refused := starts()["manifests"]
-	g.Eventually(func() error { return try(refused.change) }).Should(MatchError(ContainSubstring(refused.want)))
-	for name, a := range starts() {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			err := try(a.change)
-			if a.want == "" {
-				g.Expect(err).NotTo(HaveOccurred())
-				return
-			}
-			g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-			g.Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'stepgate'"), ContainSubstring(a.want))))
-		})
-	}
-	app.Operation = guestbook.RollingSync()
-	g.Expect(shared.Admin.Update(ctx, app)).To(Succeed())
-	for name, change := range map[string]func(*argo.Application){
-		"to end a sync":                     func(a *argo.Application) { a.Operation = nil },
-		"to put its own in another's place": starts()["a start"].change,
-	} {
-		g.Expect(try(change)).To(MatchError(ContainSubstring("stepgate may only start")), name)
 	}
 }
 

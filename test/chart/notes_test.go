@@ -47,3 +47,34 @@ func TestTheNotesSayThatNothingRestrictsTheAccount(t *testing.T) {
 		g.Expect(text).To(ContainSubstring(unrestricted))
 	}
 }
+
+// The notes say what a stranger could do, if something other than an answer comes of his call.
+func TestTheNotesSayWhatAStrangerCouldDo(t *testing.T) {
+	const keep = "config.maxUpdate=true"
+	for name, tc := range map[string]struct {
+		values []string
+		want   bool
+	}{
+		"the defaults":                   {nil, false},
+		"maxUpdate is kept":              {[]string{keep}, true},
+		"and the port has a policy":      {[]string{keep, "networkPolicy.enabled=true"}, true},
+		"and the policy names who calls": {[]string{keep, "networkPolicy.enabled=true", "networkPolicy.ingress[0].from[0].ipBlock.cidr=10.0.0.1/32"}, false},
+		"and callers need a certificate": {[]string{keep, "webhook.clientCA.configMap=clients"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			args := []string{"install", "notes", helm.Chart, "--namespace=notes", "--dry-run=client"}
+			for _, value := range tc.values {
+				args = append(args, "--set="+value)
+			}
+			text, err := helm.Run(t.Context(), args...)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(text).To(ContainSubstring("If syncs must go through at once"), "these are the notes")
+			says := ContainSubstring("WARNING: whoever reaches the webhook's port can hold up the syncs")
+			if !tc.want {
+				says = Not(says)
+			}
+			g.Expect(text).To(says)
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -159,7 +160,7 @@ func (theft theft) tried(t *testing.T, stepgate client.Client) {
 	g.Expect(err).To(MatchError(ContainSubstring(theft.want)))
 }
 
-// TestAStolenTokenWithMore is what somebody may do with it where stepgate keeps maxUpdate, and where it creates
+// TestAStolenTokenWithMore is what somebody may do with it where stepgate keeps maxUpdate, starts syncs, and creates
 // AnalysisRuns: SECURITY.md says no less.
 func TestAStolenTokenWithMore(t *testing.T) {
 	installAnalysisRuns(t)
@@ -225,6 +226,23 @@ func TestAStolenTokenWithMore(t *testing.T) {
 				}
 			},
 		},
+		"start": {
+			values: []string{"start.enabled=true"}, first: "another ConfigMap",
+			tries: func(namespace string) map[string]theft {
+				lease := func(namespace, name string) *coordinationv1.Lease {
+					return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+				}
+				NewWithT(t).Expect(shared.Admin.Create(ctx, lease(namespace, "other"))).To(Succeed())
+				NewWithT(t).Expect(shared.Admin.Create(ctx, lease(namespace, "stepgate-start"))).To(Succeed())
+				return map[string]theft{
+					"hold the Lease":       {hold(ctx, lease(namespace, "stepgate-start")), ""},
+					"a Lease of any name":  {create(ctx, lease(namespace, "another")), ""},
+					"change another Lease": {update(ctx, lease(namespace, "other")), rbac},
+					"a Lease elsewhere":    {create(ctx, lease("elsewhere", "stepgate-start")), rbac},
+					"another ConfigMap":    {create(ctx, &corev1.ConfigMap{ObjectMeta: lease(namespace, "x").ObjectMeta}), rbac},
+				}
+			},
+		},
 		"everywhere": {
 			values: []string{"config.verify.create=true", "config.verify.kinds={analysisruns.v1alpha1.argoproj.io}"},
 			first:  "change an AnalysisRun",
@@ -261,6 +279,17 @@ func create(ctx context.Context, o client.Object) func(client.Client) error {
 
 func update(ctx context.Context, o client.Object) func(client.Client) error {
 	return func(c client.Client) error { return c.Update(ctx, fresh(o), client.DryRunAll) }
+}
+
+// hold takes a Lease from whoever has it.
+func hold(ctx context.Context, lease *coordinationv1.Lease) func(client.Client) error {
+	return func(c client.Client) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity = new("somebody else")
+		return c.Update(ctx, lease, client.DryRunAll)
+	}
 }
 
 func remove(ctx context.Context, o client.Object) func(client.Client) error {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,8 +16,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/places"
 )
@@ -86,4 +93,49 @@ func TestPlacesOfThreeReplicas(t *testing.T) {
 	for uid := range kept {
 		g.Expect(places.ConfigMaps{Client: clients.CoreV1().ConfigMaps("default")}.Remove(t.Context(), uid)).To(Succeed())
 	}
+}
+
+// TestAStrangerKeepsNoPlace asks past the API server, again and again, about syncs that nobody writes. dev still gets the
+// only place of step 1: at once if the Application is made up, and else within 10 s of the last request.
+func TestAStrangerKeepsNoPlace(t *testing.T) {
+	r := newRolloutWith(t, release.Options{KeepsMaxUpdate: true})
+	before, one := r.Set.DeepCopy(), intstr.FromInt32(1)
+	r.Set.Spec.Strategy.RollingSync.Steps[0].MaxUpdate = &one
+	r.Expect(shared.Admin.Patch(r.ctx, r.Set, client.MergeFrom(before))).To(Succeed())
+	compare := func(app *argo.Application) {
+		guestbook.Compare(app, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
+	}
+	r.Expect(r.update(cluster.ControllerAccount, "dev", compare)).To(Succeed())
+	other := guestbook.Application(r.Set, "dev")
+	other.Name = "engineering-dev-other"
+	compare(other)
+	r.Expect(shared.Admin.Create(r.ctx, other)).To(Succeed())
+	asks := func(app *argo.Application, created bool) {
+		was := app.DeepCopy()
+		if app.Operation = guestbook.Pinned(guestbook.RollingSync(), app); created {
+			was = nil
+		}
+		r.Expect(r.call(was, app, "").Allowed).To(BeTrue())
+	}
+	ends := func(env string) {
+		r.Expect(r.update("", env, func(app *argo.Application) { app.Operation = nil })).To(Succeed())
+	}
+	for what, change := range map[string]func(a *argo.Application){
+		"there is no Application of that name": func(a *argo.Application) { a.Name = "made-up" },
+		"it has another UID":                   func(a *argo.Application) { a.UID = "made-up" },
+		"it has another version":               func(a *argo.Application) { a.ResourceVersion = "1" },
+	} {
+		for _, created := range []bool{false, true} {
+			made := other.DeepCopy()
+			change(made)
+			asks(made, created)
+			r.Expect(r.sync(cluster.Human, "dev")).To(Succeed(), "%s, created: %t", what, created)
+			ends("dev")
+		}
+	}
+	asks(other.DeepCopy(), false)
+	asked := time.Now()
+	r.Expect(r.sync(cluster.Human, "dev")).To(MatchError(ContainSubstring("engineering-dev-other (MaxUpdateReached")))
+	r.Eventually(func() error { return r.sync(cluster.Human, "dev") }).Should(Succeed())
+	r.Expect(time.Since(asked)).To(BeNumerically("<", 15*time.Second))
 }

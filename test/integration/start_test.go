@@ -26,9 +26,20 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 	}).Should(Succeed())
 	r.Consistently(func() bool { return r.stored("qa") || r.stored("prod") }, 2*time.Second).Should(BeFalse(),
 		"dev is Progressing")
+	factor := int64(3)
+	retry := &argo.RetryStrategy{Limit: 2, Refresh: true, Backoff: &argo.Backoff{Duration: "5s", Factor: &factor, MaxDuration: "3m"}}
+	r.Expect(r.update("", "qa", func(app *argo.Application) {
+		app.Spec.SyncPolicy = &argo.SyncPolicy{
+			Automated: &argo.SyncPolicyAutomated{Prune: new(true)}, SyncOptions: argo.SyncOptions{"CreateNamespace=true"}, Retry: retry,
+		}
+	})).To(Succeed())
 	r.done("dev")
 	r.Eventually(func() *argo.Operation { return r.app("qa").Operation }).ShouldNot(BeNil())
 	op := r.app("qa").Operation
+	r.Expect([]any{op.Sync.Prune, op.Sync.SyncOptions}).To(Equal([]any{true, argo.SyncOptions{"CreateNamespace=true"}}),
+		"its policy has them, and the admission policy lets them through")
+	retry.Refresh = false
+	r.Expect(op.Retry).To(Equal(*retry), "a retry does not resolve the branch again")
 	r.Expect(op.InitiatedBy).To(Equal(argo.OperationInitiator{Username: "stepgate", Automated: true}))
 	r.Expect(op.Sync.Revision).To(Equal(guestbook.NewCommit))
 	r.Expect(op.Sync.Source).To(Equal(r.app("qa").Spec.Source), "the mutating webhook has added it")

@@ -82,19 +82,30 @@ func TestTraces(t *testing.T) {
 // post sends an early sync of prod to the validating webhook as anybody can who reaches its port, with a trace.
 func (r *rollout) post(prod *argo.Application, traceparent string) {
 	r.t.Helper()
-	before, err := json.Marshal(prod)
-	r.Expect(err).NotTo(HaveOccurred())
+	before := prod.DeepCopy()
 	prod.Operation = guestbook.Pinned(guestbook.RollingSync(), prod)
-	after, err := json.Marshal(prod)
-	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(r.call(before, prod, traceparent).Allowed).To(BeFalse())
+}
+
+// call asks the gate about a write, past the API server. before is nil where the write creates the Application.
+func (r *rollout) call(before, after *argo.Application, traceparent string) *admissionv1.AdmissionResponse {
+	r.t.Helper()
 	review := admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 	}
 	review.Request = &admissionv1.AdmissionRequest{
-		UID: "1", Namespace: r.namespace, Name: prod.Name, Operation: admissionv1.Update,
+		UID: "1", Namespace: r.namespace, Name: after.Name, Operation: admissionv1.Create,
 		Kind:     metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
 		Resource: metav1.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"},
-		Object:   runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before},
+	}
+	raw := func(app *argo.Application) runtime.RawExtension {
+		text, err := json.Marshal(app)
+		r.Expect(err).NotTo(HaveOccurred())
+		return runtime.RawExtension{Raw: text}
+	}
+	review.Request.Object = raw(after)
+	if before != nil {
+		review.Request.Operation, review.Request.OldObject = admissionv1.Update, raw(before)
 	}
 	review.Request.UserInfo.Username = cluster.ControllerAccount
 	body, err := json.Marshal(review)
@@ -110,5 +121,5 @@ func (r *rollout) post(prod *argo.Application, traceparent string) {
 	defer func() { _ = response.Body.Close() }()
 	var answer admissionv1.AdmissionReview
 	r.Expect(json.NewDecoder(response.Body).Decode(&answer)).To(Succeed())
-	r.Expect(answer.Response.Allowed).To(BeFalse())
+	return answer.Response
 }

@@ -177,9 +177,6 @@ func (a *Application) AutoSyncs() bool {
 	return p != nil && p.Automated != nil && (p.Automated.Enabled == nil || *p.Automated.Enabled)
 }
 
-// OutOfSync reports whether Argo CD has found it OutOfSync.
-func (a *Application) OutOfSync() bool { return a.Status.Sync.Status == argo.SyncStatusCodeOutOfSync }
-
 // Deploys is what the Application deploys by its spec: what is around its sources, and what stands for all of it.
 func (a *Application) Deploys() (around string, content Fingerprint) {
 	spec := a.spec()

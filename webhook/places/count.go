@@ -32,12 +32,12 @@ func UnderWay(a *policy.Application, recorded policy.Recorded) (why policy.Reaso
 }
 
 // needs reports whether the state of an Application still needs the place that it has, and why. It does not say that
-// its operation was stored: see Store.settle.
+// its operation may not be stored any more: see Store.settle. An operation that was not stored needs no place.
 //
 // Until Argo CD has compared it after its operation, its health is the one of before. Times are of seconds: a comparison
 // in the second in which the operation ended counts if it is the one that found it Synced.
 func (p *Place) needs(a *policy.Application, recorded policy.Recorded) (why policy.Reason, is bool) {
-	if why, is = UnderWay(a, recorded); is || a.Deleting {
+	if why, is = UnderWay(a, recorded); is || a.Deleting || !p.hasRun(a) {
 		return why, is
 	}
 	if !compared(a, p.OutOfSync) {
@@ -47,6 +47,11 @@ func (p *Place) needs(a *policy.Application, recorded policy.Recorded) (why poli
 		return policy.NotHealthy, true // it is about to be recorded as Progressing, or has been synced once more
 	}
 	return "", false
+}
+
+// hasRun reports whether the operation of a place has started: the last operation is not the one of before any more.
+func (p *Place) hasRun(a *policy.Application) bool {
+	return !a.LastOperation.StartedAt.Equal(p.LastStarted)
 }
 
 // compared reports whether Argo CD has compared an Application since its last operation. outOfSync says that it was

@@ -15,45 +15,45 @@ import (
 
 // Place is a place of a step that an Application has taken.
 type Place struct {
-	Application string `json:"application"`
-	// UID is empty where the write creates the Application.
-	UID   types.UID `json:"uid,omitempty"`
-	Step  int       `json:"step"`
-	Track string    `json:"track,omitempty"`
+	Application string    `json:"application"`
+	UID         types.UID `json:"uid"`
+	Step        int       `json:"step"`
+	Track       string    `json:"track,omitempty"`
 	// Operation stands for the operation as it was admitted.
 	Operation argocd.Fingerprint `json:"operation,string"`
-	// Version is the resourceVersion of the Application when the write was judged; empty where it is created.
-	Version string `json:"version,omitempty"`
+	// Version is the resourceVersion of the Application when the write was judged.
+	Version string `json:"version"`
 	// OutOfSync says that it was OutOfSync then: once it is Synced, Argo CD has compared it since.
 	OutOfSync bool `json:"outOfSync,omitempty"`
+	// LastStarted is when the last operation had started that it had before it took the place.
+	LastStarted time.Time `json:"lastStarted,omitzero"`
 	// At is when the write was judged last.
 	At time.Time `json:"at"`
 }
 
 // repeats reports whether a place is the one of the same write: a webhook that is called again, or a request that is
-// tried again. It has to be a recent one: see storedWithin.
+// tried again. It has to be a recent one: see confirmedWithin.
 func (p *Place) repeats(c *Claim, now time.Time) bool {
 	return p.UID == c.UID && p.Step == c.Step && p.Track == c.Track && p.Operation == c.Operation &&
 		p.Version == c.Version && now.Sub(p.At).Abs() < renewedAfter
 }
 
 // settled reports whether a place is kept for an Application, which is nil if there is none, although its state seems not
-// to need it. A place is freed by what is live:
+// to need it. What is live confirms a place, or frees it:
 //
 //   - The Application is gone, or another one of its name is there.
 //   - It has changed since the write was judged. An API server stores a write only on the very object that it was
-//     judged on, or has it judged again. So the operation was stored and has run, or it never will be.
-//   - It has not changed, and the time is over in which the write may still be stored.
+//     judged on, or has it judged again. So the operation was stored, which confirms the place, or it never will be.
+//   - It has not changed, and the time is over in which that had to be confirmed.
 func (p *Place) settled(
 	app *argocd.Projection, recorded policy.Recorded, now time.Time,
 ) (why policy.Reason, under bool) {
-	waiting := now.Sub(p.At) < storedWithin
 	switch {
 	case app == nil:
-		return policy.MaxUpdateReached, p.Version == "" && waiting
-	case p.UID != "" && app.UID != p.UID:
+		return "", false
+	case app.UID != p.UID:
 		return UnderWay(&app.Application, recorded)
-	case app.ResourceVersion == p.Version && waiting:
+	case app.ResourceVersion == p.Version && now.Sub(p.At).Abs() < confirmedWithin:
 		return policy.MaxUpdateReached, true
 	}
 	return p.needs(&app.Application, recorded)
@@ -89,18 +89,24 @@ func (t *table) of(application string) *Place {
 	return nil
 }
 
-// with is the table after a claim: without the places that are free, and with the claimed one.
-func (t *table) with(c *Claim, free map[string]bool, now time.Time) table {
+// with is the table after a claim: without the places that are free, and with the claimed one. An Application that
+// still needs the place that it has needs it until the operation of that one is over, too.
+func (t *table) with(c *Claim, l *lives, now time.Time) table {
 	next := table{Set: c.Set.Namespace + "/" + c.Set.Name}
+	claimed := Place{
+		Application: c.Application, UID: c.UID, Step: c.Step, Track: c.Track, Operation: c.Operation, Version: c.Version,
+		OutOfSync:   l.target.Application.SyncStatus == "OutOfSync",
+		LastStarted: l.target.Application.LastOperation.StartedAt, At: now,
+	}
+	if own := c.placeOf(c.Application, t); own != nil && l.has {
+		claimed.LastStarted = own.LastStarted
+	}
 	for _, p := range t.Places {
-		if p.Application != c.Application && !free[p.Application] {
+		if p.Application != c.Application && !l.free[p.Application] {
 			next.Places = append(next.Places, p)
 		}
 	}
-	next.Places = append(next.Places, Place{
-		Application: c.Application, UID: c.UID, Step: c.Step, Track: c.Track, Operation: c.Operation, Version: c.Version,
-		OutOfSync: c.OutOfSync, At: now,
-	})
+	next.Places = append(next.Places, claimed)
 	slices.SortFunc(next.Places, func(a, b Place) int { return strings.Compare(a.Application, b.Application) })
 	return next
 }
@@ -108,18 +114,24 @@ func (t *table) with(c *Claim, free map[string]bool, now time.Time) table {
 // Claim is a write that wants a place: the rule allows it.
 type Claim struct {
 	// Set is the ApplicationSet as it was read live.
-	Set         *argocd.ApplicationSet
+	Set *argocd.ApplicationSet
+	// Application, UID and Version are those of the object before the write, as the request has it. Version is empty
+	// where the write creates it.
 	Application string
 	UID         types.UID
+	Version     string
 	Step        int
 	// Tracks is the key of the label that tells the tracks of the ApplicationSet apart, and Track its value on the
 	// Application; empty where there is none. Places are counted within a track, with those that are in every track.
 	Tracks, Track string
 	Operation     argocd.Fingerprint
-	Version       string
-	OutOfSync     bool
 	// ByHand says that no controller asks for the sync.
 	ByHand bool
+}
+
+// isOf reports whether an Application is the one that a claim is about, at the version that the write was judged on.
+func (c *Claim) isOf(app *argocd.Projection) bool {
+	return app != nil && app.UID == c.UID && app.ResourceVersion == c.Version
 }
 
 // counts reports whether a place is one of those among which one is claimed.

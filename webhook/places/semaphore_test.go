@@ -161,6 +161,8 @@ func (r *rollout) work(t *testing.T, client, attempts int, random *rand.Rand) {
 			r.sync(t, client, app, random)
 		} else if random.IntN(10) == 0 {
 			r.timePasses(client)
+		} else {
+			r.makeUp(t, client, app, random)
 		}
 		runtime.Gosched()
 	}
@@ -171,7 +173,7 @@ func (r *rollout) sync(t *testing.T, client, app int, random *rand.Rand) {
 	name := nameOf(app)
 	c := Claim{
 		Set: guestbook("set", intstr.FromInt32(int32(r.most))), Application: name, UID: types.UID("uid-" + name),
-		Version: r.versionOf(name), OutOfSync: true,
+		Version: r.versionOf(name),
 	}
 	c.Operation++
 	// No time passes until it is known what becomes of the place: it would be freed before the history says so.
@@ -199,6 +201,19 @@ func (r *rollout) sync(t *testing.T, client, app int, random *rand.Rand) {
 		return
 	}
 	r.owned[app].Unlock()
+}
+
+// makeUp asks about a write that no API server will store. The history does not have it: it takes no place from anybody.
+func (r *rollout) makeUp(t *testing.T, client, app int, random *rand.Rand) {
+	name := nameOf(app)
+	made := []Claim{
+		{Application: "made-up", UID: "made-up", Version: "1"}, {Application: "created"},
+		{Application: name, UID: "made-up", Version: r.versionOf(name)}, {Application: name, UID: types.UID("uid-" + name), Version: "0"},
+	}
+	c := made[random.IntN(len(made))]
+	c.Set = guestbook("set", intstr.FromInt32(int32(r.most)))
+	_, err := r.stores[client%replicas].Take(context.WithValue(t.Context(), lifeKey{}, &life{}), c)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
 // ask asks one replica for a place. held says that one is taken, whether or not that was answered.
@@ -241,7 +256,7 @@ func (r *rollout) timePasses(client int) {
 	r.parked = nil
 	r.mu.Unlock()
 	call := r.ticks.Add(1)
-	r.clock.Step(storedWithin)
+	r.clock.Step(confirmedWithin)
 	for _, app := range parked {
 		r.record(client, step{app, true}, true, call)
 		r.owned[app].Unlock()

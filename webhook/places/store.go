@@ -15,17 +15,25 @@ import (
 )
 
 const (
-	// storedWithin is how long after its judgment an API server may still store a write of which nothing is seen: the
-	// request ends after a minute (--request-timeout of kube-apiserver), and the clocks of replicas may differ.
-	storedWithin = 90 * time.Second
-	// renewedAfter is from when on a write that comes again has its place written again, with its time.
-	renewedAfter = 5 * time.Second
+	// confirmedWithin is how long a place is kept whose operation nobody has seen stored. The API server calls the other
+	// webhooks and stores the write within milliseconds of the answer. It may take up to a minute (--request-timeout of
+	// kube-apiserver), and the clocks of replicas may differ by a second or two: then one more than maxUpdate is under
+	// way. The other error would be worse. Whoever reaches the port can make up a write of an Application that exists,
+	// and would keep everybody else from its place for that minute.
+	confirmedWithin = 10 * time.Second
+	// renewedAfter is from when on a write that comes again has its place written again, with its time. So no answer is
+	// later than that.
+	renewedAfter = 2 * time.Second
 	// maxTries bounds how often a claim is decided again because another one has come between.
 	maxTries = 50
 )
 
-// errContended says that others have always been quicker.
-var errContended = errors.New("the places of the step are changed all the time")
+var (
+	// errContended says that others have always been quicker.
+	errContended = errors.New("the places of the step are changed all the time")
+	// errLate says that a place was written so slowly that its time is not the one of the answer.
+	errLate = errors.New("the place was written too slowly")
+)
 
 // Reader reads Applications. siblings.Reader is one.
 type Reader interface {
@@ -40,10 +48,16 @@ type Reader interface {
 // Store keeps the places of all ApplicationSets. Any number of replicas may have one each on the same objects.
 //
 // Its invariant is that no more Applications of a step need a place than its maxUpdate says, but for those that were
-// let through without one: by a bypass, in audit mode, or past the webhook. A claim reads the object first, then the
-// Applications, and then writes the object if it is still the one that it has read. So what it has not seen of the
-// Applications was admitted after its read of the object, by a claim that has changed the object, and then this one
-// decides again.
+// let through without one: by a bypass, in audit mode, past the webhook, or by the write that creates them. A claim
+// reads the object first, then the Applications, and then writes the object if it is still the one that it has read. So
+// what it has not seen of the Applications was admitted after its read of the object, by a claim that has changed the
+// object, and then this one decides again.
+//
+// Who calls the webhook need not be an API server. So a place is kept from others only for an Application that a live
+// read shows, at the version that the write names, and only until it is certain whether its operation was stored: see
+// confirmedWithin. A write that creates an Application with an operation finds a place free, or is denied, and keeps it
+// from nobody until the Application is there: of two that are created at once, one may be more than maxUpdate. A write
+// that names an older version is never stored: an API server has it judged again.
 type Store struct {
 	objects Objects
 	reader  Reader
@@ -84,7 +98,7 @@ func (s *Store) Take(ctx context.Context, c Claim) (full *policy.Places, err err
 	defer func() { <-turn }()
 	for range maxTries {
 		full, err = s.try(ctx, &c)
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, ErrConflict) && !errors.Is(err, errLate) {
 			return full, err
 		}
 		if ctx.Err() != nil {
@@ -127,12 +141,22 @@ func (s *Store) try(ctx context.Context, c *Claim) (full *policy.Places, err err
 	if full = l.places(c.Application); full.Free() == 0 && !l.has {
 		return full, nil
 	}
-	next := t.with(c, l.free, s.clock.Now())
+	if !c.isOf(l.target) {
+		return nil, nil
+	}
+	at := s.clock.Now()
+	next := t.with(c, l, at)
 	stored.Text, err = next.text()
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.objects.Write(ctx, types.UID(c.Set.UID), stored)
+	if err := s.objects.Write(ctx, types.UID(c.Set.UID), stored); err != nil {
+		return nil, err
+	}
+	if s.clock.Since(at) >= renewedAfter {
+		return nil, errLate
+	}
+	return nil, nil
 }
 
 // known denies by what is known without a read, if a live read of the first Application that takes a place finds that it
@@ -174,6 +198,8 @@ func (s *Store) known(ctx context.Context, c *Claim, t *table) (full *policy.Pla
 // lives are the places by live reads.
 type lives struct {
 	counting
+	// target is the Application of the claim; nil if there is none.
+	target *argocd.Projection
 	// has says that the target takes a place already, and free are the Applications of the step whose places are not
 	// needed any more.
 	has  bool
@@ -183,11 +209,15 @@ type lives struct {
 // live counts by live reads.
 func (s *Store) live(ctx context.Context, c *Claim, t *table) (*lives, error) {
 	set := &c.Set.ApplicationSet
-	siblings, err := s.reader.Current(ctx, set, c.Step+1, nil)
+	target, err := s.reader.Application(ctx, set, c.Application)
 	if err != nil {
 		return nil, err
 	}
-	l := &lives{counting: counting{set: set, claim: c}, free: map[string]bool{}}
+	siblings, err := s.reader.Current(ctx, set, c.Step+1, target)
+	if err != nil {
+		return nil, err
+	}
+	l := &lives{counting: counting{set: set, claim: c}, target: target, free: map[string]bool{}}
 	read := map[string]bool{}
 	for i := range siblings {
 		sibling := &siblings[i]

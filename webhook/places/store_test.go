@@ -1,6 +1,7 @@
 package places
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func newTrial(most intstr.IntOrString) *trial {
 
 func (tr *trial) claim(name string) Claim {
 	return Claim{
-		Set: tr.set, Application: name, UID: types.UID("uid-" + name), Version: tr.versionOf(name), Operation: 1, OutOfSync: true,
+		Set: tr.set, Application: name, UID: types.UID("uid-" + name), Version: tr.versionOf(name), Operation: 1,
 	}
 }
 
@@ -64,7 +65,9 @@ func TestWhatFreesAPlace(t *testing.T) {
 			tr.change("a", func(a *policy.Application) { a.OperationSet = true })
 			tr.change("a", func(a *policy.Application) {
 				a.OperationSet, a.SyncStatus = false, "Synced"
-				a.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: tr.at(5)}
+				a.LastOperation = policy.LastOperation{
+					Phase: "Succeeded", Full: true, StartedAt: tr.at(1), FinishedAt: tr.at(5),
+				}
 				a.ReconciledAt = tr.at(6)
 				edit(tr, a)
 			})
@@ -109,11 +112,16 @@ func TestWhatFreesAPlace(t *testing.T) {
 		"its sync has failed, and is counted by Argo CD":  {recorded(policy.Recorded{Step: 1, Started: true}, failed), []string{"a=NotHealthy"}},
 		"its sync has failed, and Argo CD has asked":      {recorded(policy.Recorded{Step: 1, Pending: true}, failed), []string{"a=NotHealthy"}},
 		"its sync has failed, and a new revision waits":   {recorded(policy.Recorded{Step: 1}, failed), nil},
-		"it is deleted":                                    {func(tr *trial) { delete(tr.apps, "a") }, nil},
-		"it is another one of the name":                    {func(tr *trial) { tr.apps["a"].UID = "other" }, nil},
-		"its write was not stored, and it has changed":     {func(tr *trial) { tr.change("a", func(*policy.Application) {}) }, nil},
-		"its write was not stored, but may still be":       {func(tr *trial) { tr.clock.Step(storedWithin - time.Second) }, []string{"a=MaxUpdateReached"}},
-		"its write was not stored, and cannot be any more": {func(tr *trial) { tr.clock.Step(storedWithin) }, nil},
+		"it is deleted":                                {func(tr *trial) { delete(tr.apps, "a") }, nil},
+		"it is another one of the name":                {func(tr *trial) { tr.apps["a"].UID = "other" }, nil},
+		"its write was not stored, and it has changed": {func(tr *trial) { tr.change("a", func(*policy.Application) {}) }, nil},
+		"its write was not stored, and it has begun to roll out": {func(tr *trial) {
+			tr.change("a", func(a *policy.Application) { a.SyncStatus, a.Health = "Synced", "Progressing" })
+			tr.set.Recorded["a"] = policy.Recorded{Step: 1, Started: true, Healthy: true}
+		}, nil},
+		"nobody has seen its write stored for a moment":         {func(tr *trial) { tr.clock.Step(10*time.Second - 1) }, []string{"a=MaxUpdateReached"}},
+		"nobody has seen its write stored for 10 s":             {func(tr *trial) { tr.clock.Step(10 * time.Second) }, nil},
+		"the clock of who has judged it was 10 s ahead of ours": {func(tr *trial) { tr.clock.Step(-10 * time.Second) }, nil},
 		"it has got the label of another step": {func(tr *trial) {
 			tr.change("a", func(a *policy.Application) { a.Labels = map[string]string{"env": "prod"}; a.OperationSet = true })
 		}, []string{"a=OperationInProgress"}},
@@ -151,6 +159,97 @@ func TestTheSameWriteHasItsPlace(t *testing.T) {
 	other.Operation = 2
 	g.Expect(tr.asks(t, other)).To(BeNil(), "another operation of it is not one more")
 	g.Expect(tr.asks(t, tr.claim("b"))).To(HaveLen(1))
+}
+
+// TestAClaimTakesNoPlaceAway from an Application that was synced, and that Argo CD has not compared since.
+func TestAClaimTakesNoPlaceAway(t *testing.T) {
+	g := NewWithT(t)
+	tr := newTrial(intstr.FromInt32(1))
+	g.Expect(tr.asks(t, tr.claim("a"))).To(BeNil())
+	tr.change("a", func(a *policy.Application) {
+		a.LastOperation = policy.LastOperation{Phase: "Succeeded", StartedAt: tr.at(1), FinishedAt: tr.at(5)}
+		a.ReconciledAt = tr.at(-1)
+	})
+	other := tr.claim("a")
+	other.Operation = 2
+	g.Expect(tr.asks(t, other)).To(BeNil(), "it has the place")
+	tr.clock.Step(confirmedWithin)
+	g.Expect(tr.asks(t, tr.claim("b"))).To(Equal([]string{"a=HealthStale"}))
+}
+
+// TestMadeUpClaims are those of somebody who is not the API server: none keeps another one from the only place for more
+// than a moment, however often it comes.
+func TestMadeUpClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim func(c *Claim)
+		want  []string
+	}{
+		"an Application that there is not":         {func(c *Claim) { c.Application = "made-up" }, nil},
+		"one that is created":                      {func(c *Claim) { c.Application, c.UID, c.Version = "made-up", "", "" }, nil},
+		"an Application of that name is created":   {func(c *Claim) { c.UID, c.Version = "made-up", "" }, nil},
+		"an Application with another UID":          {func(c *Claim) { c.UID = "made-up" }, nil},
+		"an Application at another version":        {func(c *Claim) { c.Version = "0" }, nil},
+		"an Application as it is, for the 10 s":    {func(*Claim) {}, []string{"a=MaxUpdateReached"}},
+		"an Application that is of another family": {func(c *Claim) { c.Application = "alone" }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			tr := newTrial(intstr.FromInt32(1))
+			c := tr.claim("a")
+			tc.claim(&c)
+			for range 3 {
+				g.Expect(tr.asks(t, c)).To(BeNil())
+				tr.clock.Step(renewedAfter)
+			}
+			b := tr.claim("b")
+			g.Expect(tr.asks(t, b)).To(Equal(tc.want))
+			if tc.want == nil {
+				g.Expect(tr.asks(t, c)).NotTo(BeNil(), "it is judged like another")
+				return
+			}
+			tr.clock.Step(confirmedWithin - renewedAfter)
+			g.Expect(tr.asks(t, b)).To(BeNil())
+		})
+	}
+}
+
+// TestWhoIsCreatedTakesAPlace as soon as it is there with its operation.
+func TestWhoIsCreatedTakesAPlace(t *testing.T) {
+	g := NewWithT(t)
+	tr := newTrial(intstr.FromInt32(1))
+	created := Claim{Set: tr.set, Application: "e", UID: "uid-e", Operation: 1}
+	g.Expect(tr.asks(t, created)).To(BeNil())
+	tr.change("e", func(a *policy.Application) { a.OperationSet = true })
+	g.Expect(tr.asks(t, tr.claim("a"))).To(Equal([]string{"e=OperationInProgress"}))
+}
+
+// slow are Objects that take a while to write.
+type slow struct {
+	Objects
+	writes []func()
+}
+
+func (s *slow) Write(ctx context.Context, set types.UID, stored Stored) error {
+	if len(s.writes) > 0 {
+		s.writes[0]()
+		s.writes = s.writes[1:]
+	}
+	return s.Objects.Write(ctx, set, stored)
+}
+
+// TestASlowWriteOfThePlace is made again: the time to be confirmed begins with the answer.
+func TestASlowWriteOfThePlace(t *testing.T) {
+	g := NewWithT(t)
+	tr := newTrial(intstr.FromInt32(1))
+	tr.store = NewStore(&slow{ConfigMaps{tr.server}, []func(){
+		func() { tr.clock.Step(5 * time.Second) }, func() { tr.clock.Step(renewedAfter - 1) },
+	}}, tr.family, tr.clock)
+	g.Expect(tr.asks(t, tr.claim("a"))).To(BeNil())
+	g.Expect(tr.server.version).To(Equal(2))
+	tr.clock.Step(confirmedWithin - renewedAfter)
+	g.Expect(tr.asks(t, tr.claim("b"))).To(HaveLen(1))
+	tr.clock.Step(1)
+	g.Expect(tr.asks(t, tr.claim("b"))).To(BeNil())
 }
 
 func TestMaxUpdate(t *testing.T) {
@@ -228,7 +327,7 @@ func TestAKnownDenial(t *testing.T) {
 	known := &policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}, OperationSet: true}
 	tr.known = []policy.Sibling{tr.set.Place(known)}
 	g.Expect(tr.asks(t, tr.claim("b"))).To(BeNil())
-	g.Expect(tr.reads).To(Equal(2), "it is not under way, and so all are read")
+	g.Expect(tr.reads).To(Equal(3), "it is not under way, and so b and all are read")
 	tr.reads = 0
 	tr.change("b", func(*policy.Application) {})
 	tr.change("a", func(a *policy.Application) { a.OperationSet = true })

@@ -141,7 +141,6 @@ func (s *Sight) count(c *Claim) *counts {
 		for i := range s.siblings {
 			s.add(n, &claim, &s.siblings[i])
 		}
-		s.addUnknown(n, &claim)
 		s.counts[key] = n
 	}
 	return n
@@ -178,23 +177,6 @@ func (s *Sight) add(n *counts, c *Claim, sibling *policy.Sibling) {
 	}
 	if under || in {
 		n.all.is(sibling.Application, why)
-	}
-}
-
-// addUnknown counts the places of Applications that are not known.
-func (s *Sight) addUnknown(n *counts, c *Claim) {
-	if s.table == nil {
-		return
-	}
-	for i := range s.table.Places {
-		own := &s.table.Places[i]
-		if s.apps[own.Application] != nil || !c.counts(own) {
-			continue
-		}
-		if why, under := own.settled(nil, policy.Recorded{}, s.now.Now()); under {
-			n.has[own.Application] = true
-			n.all.is(&policy.Application{Name: own.Application}, why)
-		}
 	}
 }
 

@@ -86,7 +86,7 @@ func drawTrial(r *rapid.T) *trial {
 			a.OperationSet = rapid.IntRange(0, 3).Draw(r, "operation") == 0
 			a.Deleting = rapid.IntRange(0, 9).Draw(r, "deleting") == 0
 			if rapid.Bool().Draw(r, "has run") {
-				a.LastOperation = policy.LastOperation{Phase: "Succeeded", FinishedAt: tr.at(-5)}
+				a.LastOperation = policy.LastOperation{Phase: "Succeeded", StartedAt: tr.at(-8), FinishedAt: tr.at(-5)}
 				a.ReconciledAt = tr.at(rapid.SampledFrom([]int{-6, -5, -4}).Draw(r, "compared"))
 			}
 		})
@@ -101,7 +101,9 @@ func drawTrial(r *rapid.T) *trial {
 				Step:      rapid.IntRange(tr.set.Place(&tr.apps[name].Application).Step, 1).Draw(r, "of step"),
 				Operation: 1, OutOfSync: true,
 				Version: rapid.SampledFrom([]string{tr.versionOf(name), "1", ""}).Draw(r, "version"),
-				At:      tr.at(-rapid.SampledFrom([]int{1, 10, 89, 90}).Draw(r, "age")),
+				At:      tr.at(-rapid.SampledFrom([]int{1, 2, 9, 10}).Draw(r, "age")),
+
+				LastStarted: rapid.SampledFrom([]time.Time{{}, tr.at(-8), tr.at(-60)}).Draw(r, "last started"),
 			})
 		}
 		if rapid.IntRange(0, 9).Draw(r, "gone") == 0 {
