@@ -44,11 +44,17 @@ func newCrowd(t *testing.T, total int) *crowd {
 // pass lets some time go by.
 func (c *crowd) pass(long time.Duration) { c.clock.SetTime(c.clock.Now().Add(long)) }
 
+// closable is a connection that can be closed.
+type closable struct {
+	net.Conn
+	closed bool
+}
+
+func (c *closable) Close() error { c.closed = true; return nil }
+
 // dial opens a connection; nil if it is refused.
 func (c *crowd) dial(address string) *connection {
-	conn, other := net.Pipe()
-	go func() { _, _ = io.Copy(io.Discard, other) }()
-	return c.admit(conn, address)
+	return c.admit(&closable{}, address)
 }
 
 // fill has addresses open connections until all of them have tried to open so many, one each at a time.
@@ -160,21 +166,12 @@ func TestWhoGivesWay(t *testing.T) {
 			c.Expect(c.dial("c")).NotTo(BeNil())
 			c.Expect(stays.removed).To(BeFalse())
 			c.Expect(gone.removed).To(BeTrue())
-			_, err := gone.Write([]byte("x"))
-			c.Expect(err).To(MatchError(io.ErrClosedPipe))
+			c.Expect(gone.Conn).To(Equal(&closable{closed: true}))
 			gone.answer() // it does nothing
 			c.Expect(gone.Close()).To(Succeed())
-			c.Expect([]int{c.open, c.unused}).To(Equal([]int{2, c.byAddress["c"].unused.Len() + c.unusedOf(stays)}))
+			c.Expect(c.open).To(Equal(2))
 		})
 	}
-}
-
-// unusedOf is 1 if a connection may give way.
-func (c *crowd) unusedOf(conn *connection) int {
-	if conn.place == nil {
-		return 0
-	}
-	return 1
 }
 
 // TestConnectionsInUseKeepTheirShare has requests decided on all connections that an address may have.
@@ -245,6 +242,8 @@ func TestAServerClosesSilentConnectionsForCalls(t *testing.T) {
 	g.Expect(silent[0].SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
 	_, err = io.Copy(io.Discard, silent[0]) // ends when the server closes it
 	g.Expect(os.IsTimeout(err)).To(BeFalse(), "the oldest is closed")
+	limited.mu.Lock()
+	defer limited.mu.Unlock()
 	g.Expect(limited.open).To(BeNumerically("<=", 8))
 }
 
