@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"net/http"
+
+	"github.com/stepgate/stepgate/webhook/server"
 )
 
 // mostScrapes is how many scrapes are answered at once.
@@ -32,6 +34,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.room }()
 		s.metrics.ServeHTTP(answer, r)
 	}()
+	server.Sending(r)
 	w.WriteHeader(answer.code)
 	_, _ = answer.body.WriteTo(w) // the client may be gone
 }

@@ -70,15 +70,17 @@ func (l *limitedListener) admit(conn net.Conn, address string) *connection {
 }
 
 // Limit has an HTTP server without TLS keep no more than total connections open, and returns the listener for that.
-// Where there are too many, those give way that are not used.
+// Where there are too many, those give way that are not used: whose requests are not being handled (Sending).
 func Limit(s *http.Server, l net.Listener, total int) net.Listener {
 	next := s.Handler
 	s.ConnContext = withConnection
 	s.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		c := connectionOf(r)
-		c.begin()
-		defer c.end(true)
+		connectionOf(r).decide()
+		defer connectionOf(r).end(true)
 		next.ServeHTTP(rw, r)
 	})
 	return newLimitedListener(l, total, clock.RealClock{})
 }
+
+// Sending has the connection of a request give way to others from now on: its client may read a long answer slowly.
+func Sending(r *http.Request) { connectionOf(r).end(true) }
