@@ -9,16 +9,20 @@ import (
 	"time"
 )
 
+// silentAges is how many times as old as an idle connection one counts that never served a review.
+const silentAges = 100
+
 // connections are those that are open. The methods of limitedListener and connection hold its lock.
 type connections struct {
 	total, open, unused int
 	byAddress           map[string]*addressed
 }
 
-// addressed are the connections of one address. Those that may give way are unused, in the order of connection.since.
+// addressed are the connections of one address. Those that are unused may give way. They are in the order of
+// connection.since: silent ones have never served a review, the others have.
 type addressed struct {
-	open   int
-	unused *list.List
+	open         int
+	silent, idle *list.List
 }
 
 func newConnections(total int) connections {
@@ -28,52 +32,57 @@ func newConnections(total int) connections {
 // room reports whether an address may have one more connection, and which one has to give way to it. What others do not
 // use is left for an address. Above its share, one of its own gives way.
 func (s *connections) room(address string, now time.Time) (gives *connection, fits bool) {
-	open, unused := 0, 0
 	own := s.byAddress[address]
-	if own != nil {
-		open, unused = own.open, own.unused.Len()
+	if own == nil {
+		own = &addressed{silent: list.New(), idle: list.New()}
 	}
-	left := s.total - s.open + s.unused - unused
+	unused := own.silent.Len() + own.idle.Len()
 	switch {
-	case open >= addressShare*left:
-		if unused == 0 {
-			return nil, false
-		}
-		return own.oldest(), true
+	case own.open >= addressShare*(s.total-s.open+s.unused-unused):
+		gives, _ = own.longest(now)
 	case s.open < s.total:
 		return nil, true
+	default:
+		gives = s.longest(now)
 	}
-	gives = s.longest(now)
 	return gives, gives != nil
 }
 
-// longest returns the oldest unused connection of the address that has most of them, for longest: their number times
-// the age of the oldest. So neither somebody who keeps many open, nor somebody who opens thousands a second, takes the
-// new ones of an API server, which are in a handshake for milliseconds.
+// longest returns the unused connection that gives way first: the oldest one of the address that has most of them, for
+// longest. So neither somebody who keeps many open, nor somebody who opens thousands a second, takes the new ones of an
+// API server, which are in a handshake for milliseconds.
 func (s *connections) longest(now time.Time) (found *connection) {
-	var most time.Duration
+	most := time.Duration(-1)
 	for _, of := range s.byAddress {
-		if of.unused.Len() == 0 {
-			continue
-		}
-		oldest := of.oldest()
-		if took := now.Sub(oldest.since) * time.Duration(of.unused.Len()); found == nil || took > most {
-			found, most = oldest, took
+		if c, long := of.longest(now); c != nil && long > most {
+			found, most = c, long
 		}
 	}
 	return found
 }
 
-// oldest returns the first one of the unused connections.
-func (a *addressed) oldest() *connection {
-	c, _ := a.unused.Front().Value.(*connection)
-	return c
+// longest returns the unused connection of an address that gives way first, and for how long so many are unused: their
+// number times the age of the oldest.
+func (a *addressed) longest(now time.Time) (found *connection, most time.Duration) {
+	for _, of := range []struct {
+		unused *list.List
+		ages   int
+	}{{a.silent, silentAges}, {a.idle, 1}} {
+		if of.unused.Len() == 0 {
+			continue
+		}
+		c, _ := of.unused.Front().Value.(*connection)
+		if long := now.Sub(c.since) * time.Duration(of.unused.Len()*of.ages); found == nil || long > most {
+			found, most = c, long
+		}
+	}
+	return found, most
 }
 
 func (s *connections) add(c *connection) {
 	of := s.byAddress[c.address]
 	if of == nil {
-		of = &addressed{unused: list.New()}
+		of = &addressed{silent: list.New(), idle: list.New()}
 		s.byAddress[c.address] = of
 	}
 	s.open++
@@ -83,7 +92,7 @@ func (s *connections) add(c *connection) {
 
 // leave has a connection give way to others.
 func (s *connections) leave(c *connection) {
-	unused := s.byAddress[c.address].unused
+	unused := s.byAddress[c.address].of(c)
 	after := unused.Back()
 	for after != nil && after.Value.(*connection).since.After(c.since) {
 		after = after.Prev()
@@ -96,10 +105,18 @@ func (s *connections) leave(c *connection) {
 	s.unused++
 }
 
+// of returns the connections of the kind of one.
+func (a *addressed) of(c *connection) *list.List {
+	if c.served {
+		return a.idle
+	}
+	return a.silent
+}
+
 // keep has a connection give way to no other.
 func (s *connections) keep(c *connection) {
 	if c.place != nil {
-		s.byAddress[c.address].unused.Remove(c.place)
+		s.byAddress[c.address].of(c).Remove(c.place)
 		c.place = nil
 		s.unused--
 	}
@@ -129,6 +146,7 @@ type connection struct {
 	// of.mu guards what follows. since is when it was opened, or when its last request began, or was answered with a
 	// review. Other answers do not count: anybody gets those for nothing. before is since before the last request.
 	since, before time.Time
+	served        bool          // a review
 	place         *list.Element // among those that are unused; nil if it is not
 	removed       bool
 }
@@ -148,11 +166,11 @@ func (c *connection) decide() { c.change(func() { c.of.keep(c) }) }
 // end is called when a request is answered. counts says whether that is a use of the connection.
 func (c *connection) end(counts bool) {
 	c.change(func() {
+		c.of.keep(c)
 		c.since = c.before
 		if counts {
-			c.since = c.of.clock.Now()
+			c.since, c.served = c.of.clock.Now(), true
 		}
-		c.of.keep(c)
 		c.of.leave(c)
 	})
 }

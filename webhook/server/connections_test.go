@@ -135,6 +135,12 @@ func TestWhoGivesWay(t *testing.T) {
 			stays.answer()
 			return stays, gone
 		}},
+		"a silent one before one that is idle for longer": {func(c *crowd) (stays, gone *connection) {
+			stays = c.dial("a")
+			stays.answer()
+			c.pass(time.Minute)
+			return stays, c.dial("b")
+		}},
 		"one that had other answers": {func(c *crowd) (stays, gone *connection) {
 			gone = c.dial("a")
 			c.pass(time.Second)
