@@ -32,8 +32,14 @@ import (
 // Every question is answered rightly, and no write fails.
 func (f *trial) flood(long time.Duration, clients int, once func(ctx context.Context, client int)) {
 	f.Helper()
-	number := strings.ToLower(strings.Fields(f.name)[0])
-	asked, asker := f.rollout(number+"-asked"), f.asker(f.release.Replicas()[0])
+	replica := f.release.Replicas()[0]
+	asked, asker := f.rollout(strings.ToLower(strings.Fields(f.name)[0])+"-asked"), f.asker(replica)
+	first := load.NewAsker(replica, &load.Tally{})
+	defer first.Close()
+	f.Eventually(func() (load.Outcome, error) {
+		outcome, _, err := first.Ask(f.ctx, asked, webhookTimeout)
+		return outcome, err
+	}).Should(Equal(load.Right), "its watches have seen the rollout")
 	ctx, stop := context.WithTimeout(f.ctx, long)
 	defer stop()
 	var times atomic.Int64
