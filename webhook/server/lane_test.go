@@ -53,6 +53,7 @@ func TestAddressesShareALane(t *testing.T) {
 		given, after string // given back, and who has got something afterwards
 	}{
 		"one alone has three quarters":             {asked: "a10 a10 a10 a10", want: "a10 a10 a10"},
+		"and not more":                             {asked: "a30 a5", want: "a30"},
 		"the rest is for another":                  {asked: "a10 a10 a10 a10 b10", want: "a10 a10 a10 b10"},
 		"two leave something":                      {asked: "a10 a10 a4 a4 b4 b4 b4 b2 b2 c3", want: "a10 a10 a4 a4 b4 b4 c3"},
 		"the heaviest, alone":                      {asked: "a40", want: "a40"},
