@@ -10,6 +10,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -94,6 +95,23 @@ func TestExemptionsOfNamespaces(t *testing.T) {
 		ignored: []string{"team-a"}, ungated: []string{"team-b"},
 	})).To(Equal("team-a ignored_namespace, team-b ungated_namespace"))
 	g.Expect(exemptions(t, scenario.Config(), c, scoped{err: errors.New("forbidden")})).To(BeEmpty())
+}
+
+// TestExemptionsStayWhileTheyCannotBeListed has the API server fail after it has answered.
+func TestExemptionsStayWhileTheyCannotBeListed(t *testing.T) {
+	g := NewWithT(t)
+	namespaces := &scoped{ignored: []string{"team-a"}, ungated: []string{"team-b"}}
+	var log []string
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(record.NewExemptions(settings.NewParser(scenario.Config(), scenario.AtNoon),
+		scenario.Watched{Cluster: scenario.Of("1:dev=Healthy@b")}, namespaces,
+		funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})))
+	g.Expect(testutil.GatherAndCount(registry, "stepgate_exemption")).To(Equal(2))
+	*namespaces = scoped{err: errors.New("the API server does not answer")}
+	g.Expect(testutil.GatherAndCount(registry, "stepgate_exemption")).To(Equal(2))
+	g.Expect(log).To(HaveLen(2))
+	*namespaces = scoped{}
+	g.Expect(testutil.GatherAndCount(registry, "stepgate_exemption")).To(BeZero())
 }
 
 // TestExemptionsWithoutProgressiveSyncs counts an ApplicationSet whose controller records nothing.

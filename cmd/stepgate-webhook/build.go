@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -26,6 +27,12 @@ import (
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// The calls of background, per second and in a burst. None of a decision waits for them.
+const (
+	backgroundCalls = 5
+	backgroundBurst = 10
 )
 
 // newProgram builds all parts and opens the webhook's address. It starts nothing but the sending of traces.
@@ -45,14 +52,16 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 // builder is what the parts of a program are made from.
 type builder struct {
 	*program
-	log      logr.Logger
-	options  *flags.Options
-	config   settings.Config
-	cluster  *kube.Cluster
-	registry *prometheus.Registry
-	metrics  *record.Metrics
-	waiting  *record.Waiting
-	hostname string
+	log     logr.Logger
+	options *flags.Options
+	config  settings.Config
+	cluster *kube.Cluster
+	// background has the clients of what probes and scrapes show.
+	background *kube.Cluster
+	registry   *prometheus.Registry
+	metrics    *record.Metrics
+	waiting    *record.Waiting
+	hostname   string
 	// judge and gate are nil before judges.
 	judge *judge.Judge
 	gate  *webhook.Gate
@@ -76,6 +85,11 @@ func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (
 	if b.cluster, err = kube.New(restConfig); err != nil {
 		return nil, err
 	}
+	background := rest.CopyConfig(restConfig)
+	background.QPS, background.Burst = backgroundCalls, backgroundBurst
+	if b.background, err = kube.New(background); err != nil {
+		return nil, err
+	}
 	if b.hostname, err = os.Hostname(); err != nil {
 		return nil, fmt.Errorf("host name for Events: %w", err)
 	}
@@ -95,7 +109,6 @@ func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (
 	}
 	b.metrics, b.waiting = record.NewMetrics(b.registry), record.NewWaiting(b.known, clock.RealClock{})
 	b.metrics.Initialise()
-	b.registry.MustRegister(b.waiting)
 	return b, nil
 }
 
@@ -127,10 +140,10 @@ func (b *builder) judges() (err error) {
 		dependencies.Places = places.NewStore(objects, reader, clock.RealClock{})
 		b.sweeper = &places.Sweeper{Kept: objects, Sets: live}
 	}
-	b.registry.MustRegister(record.NewWatches(b.known.Watched, o.Gate.Namespaces.Watched()))
-	b.registry.MustRegister(record.NewExemptions(b.judge.Parser, b.known, &scope{
-		Namespaces: o.Gate.Namespaces, versions: c.Versions,
+	b.gathered = record.NewGathered(b.waiting, record.NewExemptions(b.judge.Parser, b.known, &scope{
+		Namespaces: o.Gate.Namespaces, versions: b.background.Versions,
 	}, b.log))
+	b.registry.MustRegister(record.NewWatches(b.known.Watched, o.Gate.Namespaces.Watched()), b.gathered)
 	b.gate = webhook.NewGate(b.judge, dependencies)
 	return nil
 }
@@ -197,7 +210,8 @@ func (b *builder) serve() error {
 // listen makes the other endpoints. They are opened when the program runs.
 func (b *builder) listen() error {
 	ready := &readiness{
-		server: b.server, source: b.source, known: b.known, discovery: b.cluster.Clientset.Discovery().RESTClient(),
+		server: b.server, source: b.source, known: b.known,
+		api: &reached{discovery: b.background.Clientset.Discovery().RESTClient(), clock: clock.RealClock{}},
 	}
 	ui, err := uiEndpoint(b.options, b.config, b.cluster, b.known, b.verified, b.log)
 	if err != nil {
@@ -205,8 +219,11 @@ func (b *builder) listen() error {
 	}
 	addresses := &b.options.Addresses
 	b.endpoints = []endpoint{
-		{flag: "--health-probe-bind-address", address: addresses.Probe, handler: ready.mux()},
-		{flag: "--metrics-bind-address", address: addresses.Metrics, handler: metricsMux(b.registry, addresses.Profiling)},
+		{flag: "--health-probe-bind-address", address: addresses.Probe, handler: ready.mux(), connections: mostConnections},
+		{
+			flag: "--metrics-bind-address", address: addresses.Metrics,
+			handler: metricsMux(b.registry, addresses.Profiling), connections: mostConnections,
+		},
 		ui,
 	}
 	return nil

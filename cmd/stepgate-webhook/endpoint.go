@@ -8,9 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/webhook/server"
 )
 
 // endpoint is served over HTTP without TLS, for probes, metrics and Argo CD's UI.
@@ -18,12 +17,17 @@ type endpoint struct {
 	flag    string // the flag that sets the address
 	address string
 	handler http.Handler
-	// connections are how many may be open; 0 is any number.
+	// connections are how many may be open. Where there are more, those give way that are not used.
 	connections int
 }
 
-// mostHeaders bounds the headers of a request, in bytes.
-const mostHeaders = 64 << 10
+const (
+	// mostHeaders bounds the headers of a request, in bytes.
+	mostHeaders = 64 << 10
+	// mostConnections are for probes, and for metrics. A kubelet needs one, and each Prometheus one. Each may take
+	// mostHeaders, and an answer of /metrics.
+	mostConnections = 32
+)
 
 // serve serves the endpoint until ctx is done.
 func (e endpoint) serve(ctx context.Context) error {
@@ -34,17 +38,14 @@ func (e endpoint) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.flag, err)
 	}
-	if e.connections > 0 {
-		listener = netutil.LimitListener(listener, e.connections)
-	}
-	server := &http.Server{
+	served := &http.Server{
 		Handler: e.handler, MaxHeaderBytes: mostHeaders, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute,
 		IdleTimeout:  time.Minute,
 	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = served.Close() })
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := served.Serve(server.Limit(served, listener, e.connections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -17,15 +19,13 @@ var teapot = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.W
 
 func TestEndpointIsServedUntilTheEnd(t *testing.T) {
 	g := NewWithT(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(free.Close()).To(Succeed())
+	address := free(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- endpoint{address: free.Addr().String(), handler: teapot}.serve(ctx) }()
+	go func() { done <- endpoint{address: address, handler: teapot, connections: 1}.serve(ctx) }()
 
 	g.Eventually(func(g Gomega) {
-		response, err := http.Get(fmt.Sprintf("http://%s/", free.Addr()))
+		response, err := http.Get("http://" + address + "/")
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = io.Copy(io.Discard, response.Body)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -45,4 +45,49 @@ func TestEndpointNamesItsFlag(t *testing.T) {
 	e := endpoint{flag: "--metrics-bind-address", address: listen(t), handler: teapot}
 	g.Expect(e.serve(t.Context())).To(MatchError(And(HavePrefix("--metrics-bind-address: listen tcp "),
 		HaveSuffix("address already in use"))))
+}
+
+// TestIdleConnectionsGiveWay opens connections to an endpoint that has more than it may have, as a kubelet's and
+// Prometheus' calls come. Half of them have had an answer.
+func TestIdleConnectionsGiveWay(t *testing.T) {
+	g := NewWithT(t)
+	address := free(t)
+	go func() {
+		_ = endpoint{address: address, handler: teapot, connections: mostConnections}.serve(t.Context())
+	}()
+	var idle []net.Conn
+	for i := range 4 * mostConnections {
+		var conn net.Conn
+		g.Eventually(func() (err error) {
+			conn, err = net.Dial("tcp", address)
+			return err
+		}).Should(Succeed())
+		t.Cleanup(func() { _ = conn.Close() })
+		idle = append(idle, conn)
+		if i%2 == 0 {
+			_, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			g.Expect(err).NotTo(HaveOccurred())
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(answer.StatusCode).To(Equal(http.StatusTeapot))
+		}
+	}
+	open := 0
+	for _, conn := range idle {
+		g.Expect(conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))).To(Succeed())
+		if _, err := conn.Read(make([]byte, 1)); os.IsTimeout(err) {
+			open++
+		}
+	}
+	g.Expect(open).To(BeNumerically("~", 3*mostConnections/4, 1), "as many as one address may have")
+}
+
+// free is an address that nobody listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(listener.Close()).To(Succeed())
+	return listener.Addr().String()
 }

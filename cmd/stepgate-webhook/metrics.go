@@ -14,8 +14,8 @@ import (
 // keeps. With profiling it serves Go's profiles, too.
 func metricsMux(registry prometheus.Gatherer, profiling bool) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{registry, ctrlmetrics.Registry},
-		promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", newScrapes(promhttp.HandlerFor(prometheus.Gatherers{registry, ctrlmetrics.Registry},
+		promhttp.HandlerOpts{})))
 	if profiling {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,9 @@ func TestMetricsMux(t *testing.T) {
 	g := NewWithT(t)
 	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
+	gathered, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.gathered.Run(gathered) // once
 	code, text := served(p.endpoints[1].handler, "/metrics")
 	g.Expect(code).To(Equal(http.StatusOK), text)
 	g.Expect(text).To(MatchRegexp(`stepgate_build_info\{commit="[^"]+",goversion="go[^"]+",version="[^"]+"\} 1`))

@@ -27,6 +27,7 @@ type program struct {
 	known     *siblings.Cache
 	recorder  *record.Recorder
 	refreshes *refresh.Queue
+	gathered  *record.Gathered
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update
@@ -54,6 +55,7 @@ func (p *program) run(ctx context.Context) error {
 	group.Go(func() error { return ended(running, "certificates", p.source.Start(running)) })
 	group.Go(func() error { p.recorder.Run(running); return nil })
 	group.Go(func() error { p.refreshes.Run(running); return nil })
+	group.Go(func() error { p.gather(running); return nil })
 	group.Go(func() error { p.release(running); return nil })
 	if p.sweeper != nil {
 		group.Go(func() error { p.sweeper.Run(running); return nil })
@@ -69,6 +71,13 @@ func (p *program) run(ctx context.Context) error {
 		group.Go(func() error { return e.serve(running) })
 	}
 	return group.Wait()
+}
+
+// gather gathers what scrapes show until ctx is done, once the watches are complete.
+func (p *program) gather(ctx context.Context) {
+	if cache.WaitForCacheSync(ctx.Done(), p.known.Synced) {
+		p.gathered.Run(ctx)
+	}
 }
 
 // release releases what waits until ctx is done, once the watches are complete.

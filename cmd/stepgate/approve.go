@@ -114,7 +114,7 @@ func (a *approve) approve(
 	}
 	// An entry that is there and does not count was written without stepgate, or by somebody who may not approve this.
 	// The webhook records who writes it only if it is new.
-	if a.dryRun && hasApproval(set.Annotations[settings.ApprovedAnnotation], proposal.Step, proposal.Texts()) {
+	if a.dryRun && hasApproval(set.Annotations.Text(settings.ApprovedAnnotation), proposal.Step, proposal.Texts()) {
 		return a.print("It is in " + settings.ApprovedAnnotation +
 			" and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
 	}
@@ -153,7 +153,7 @@ func (a *approve) decide(
 	return func(set *argo.ApplicationSet) (edits, error) {
 		now := argocd.NewApplicationSet(set)
 		if now.UID != seen.UID || !reflect.DeepEqual(now.Steps, seen.Steps) ||
-			now.Annotations[settings.ApproveAnnotation] != seen.Annotations[settings.ApproveAnnotation] {
+			now.Annotations.Text(settings.ApproveAnnotation) != seen.Annotations.Text(settings.ApproveAnnotation) {
 			return nil, fmt.Errorf(
 				"somebody has changed the steps of ApplicationSet %s/%s meanwhile: nothing is approved, look at it again",
 				set.Namespace, set.Name,

@@ -189,13 +189,13 @@ func observedMetrics(t *testing.T) string {
 	g.Eventually(func() (float64, error) {
 		return replica.Metric(ctx, "stepgate_events_total", "result", "sent")
 	}).Should(BeNumerically(">", 0))
-	since, err := replica.Metric(ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(since).To(BeNumerically(">", 1e9))
+	g.Eventually(func() (float64, error) {
+		return replica.Metric(ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
+	}).Should(BeNumerically(">", 1e9))
 	bypass(t, set)
 	g.Expect(sync(t, set, "qa")).To(Succeed())
 	var bypassed string
-	g.Eventually(func() (string, error) {
+	g.Eventually(func() (text string, err error) {
 		bypassed, err = replica.MetricsText(ctx)
 		return bypassed, err
 	}).Should(ContainSubstring(

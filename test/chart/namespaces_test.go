@@ -24,7 +24,7 @@ func TestPatternsOfNamespaces(t *testing.T) {
 		g.Expect(sync(t, rollout(t, namespace), "prod", client.DryRunAll)).To(Succeed(), namespace)
 	}
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed())
-	g.Expect(replica.MetricsText(t.Context())).To(And(
+	g.Eventually(func() (string, error) { return replica.MetricsText(t.Context()) }).Should(And(
 		ContainSubstring(
 			`stepgate_exemption{applicationset="",applicationset_namespace="my-pattern-a",kind="ungated_namespace"} 1`,
 		),
@@ -41,12 +41,14 @@ func TestNamespacesThatAreNotGatedAreShown(t *testing.T) {
 	replica := serve(t, release.Chart{
 		Name: "stepgate", Namespace: "lists", Values: []string{"argocd.applicationNamespaces={listed}"},
 	})
-	g.Expect(replica.MetricsText(t.Context())).To(And(ContainSubstring(shown),
+	g.Eventually(func() (string, error) { return replica.MetricsText(t.Context()) }).Should(And(ContainSubstring(shown),
 		Not(ContainSubstring(`"listed",kind="ungated_namespace"`))))
 
 	silent := serve(t, release.Chart{
 		Name: "silent", Namespace: "lists-silent", Values: []string{"argocd.applicationNamespaces={listed}", "metrics.ungatedNamespaces=false"},
 	})
-	g.Expect(silent.MetricsText(t.Context())).NotTo(ContainSubstring("ungated_namespace"))
+	g.Eventually(func() (string, error) { return silent.MetricsText(t.Context()) }).Should(And(
+		ContainSubstring("\nstepgate_applicationsets_without_progressive_syncs "),
+		Not(ContainSubstring("ungated_namespace"))))
 	g.Expect(silent.Log()).NotTo(ContainSubstring("cannot be listed"))
 }

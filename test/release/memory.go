@@ -3,8 +3,6 @@ package release
 import (
 	"sync"
 	"time"
-
-	"github.com/prometheus/procfs"
 )
 
 // Memory is the largest anonymous memory of a release's replicas, sampled ten times a second. A container's limit
@@ -25,7 +23,7 @@ func (r *Release) SampleMemory() *Memory {
 		for {
 			for _, replica := range r.Replicas() {
 				// it may have been killed
-				if mib, err := replica.mib(func(s procfs.ProcStatus) uint64 { return s.RssAnon }); err == nil {
+				if mib, err := replica.AnonymousMiB(); err == nil {
 					m.mu.Lock()
 					m.mib = max(m.mib, mib)
 					m.mu.Unlock()

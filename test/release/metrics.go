@@ -85,6 +85,11 @@ func (r *Replica) ResidentMiB() (float64, error) {
 	return r.mib(func(s procfs.ProcStatus) uint64 { return s.VmRSS })
 }
 
+// AnonymousMiB is the anonymous memory of its process.
+func (r *Replica) AnonymousMiB() (float64, error) {
+	return r.mib(func(s procfs.ProcStatus) uint64 { return s.RssAnon })
+}
+
 // PeakMiB is the largest resident memory that its process has had.
 func (r *Replica) PeakMiB() (float64, error) {
 	return r.mib(func(s procfs.ProcStatus) uint64 { return s.VmHWM })

@@ -2,6 +2,8 @@ package record
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,7 +17,7 @@ import (
 // IgnoreLabel takes a namespace out of the gate: the API server then sends none of its writes.
 const IgnoreLabel = "stepgate.io/ignore"
 
-// mostExemptions bounds the samples of a scrape, and namespacesTimeout the time for the list of namespaces.
+// mostExemptions bounds the samples, and namespacesTimeout the time for the lists of namespaces.
 const (
 	mostExemptions    = 1000
 	namespacesTimeout = 2 * time.Second
@@ -37,17 +39,20 @@ type Scope interface {
 	Ungated(ctx context.Context) ([]string, error)
 }
 
-// Exemptions is what the gate leaves out now, as metrics: nothing is off in silence.
+// Exemptions is what the gate leaves out now, as metrics: nothing is off in silence. It is to be Gathered: it reads.
 type Exemptions struct {
 	parser *settings.Parser
 	known  KnownAll
 	scope  Scope
 	log    logr.Logger
+
+	mu         sync.Mutex
+	namespaces map[string][]string // by kind, as last listed
 }
 
 // NewExemptions returns the exemptions by what a Parser makes of annotations.
 func NewExemptions(parser *settings.Parser, known KnownAll, scope Scope, log logr.Logger) *Exemptions {
-	return &Exemptions{parser: parser, known: known, scope: scope, log: log}
+	return &Exemptions{parser: parser, known: known, scope: scope, log: log, namespaces: map[string][]string{}}
 }
 
 var (
@@ -67,7 +72,7 @@ func (e *Exemptions) Describe(out chan<- *prometheus.Desc) {
 	out <- unrecordedDesc
 }
 
-// Collect implements prometheus.Collector. Namespaces that cannot be listed are left out, and logged.
+// Collect implements prometheus.Collector.
 func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 	samples, unrecorded := 0, 0
 	emit := func(kind, namespace, set string) {
@@ -87,17 +92,30 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 			unrecorded++
 		}
 	}
+	for kind, names := range e.list() {
+		for _, name := range names {
+			emit(kind, name, "")
+		}
+	}
+	out <- prometheus.MustNewConstMetric(unrecordedDesc, prometheus.GaugeValue, float64(unrecorded))
+}
+
+// list lists the namespaces by kind. If that fails, it is logged, and they are those of the last time: an alert must not
+// end because nobody knows whether it still holds.
+func (e *Exemptions) list() map[string][]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), namespacesTimeout)
 	defer cancel()
 	for kind, list := range map[string]func(context.Context) ([]string, error){"ignored_namespace": e.scope.Ignored,
 		"ungated_namespace": e.scope.Ungated} {
 		names, err := list(ctx)
 		if err != nil {
-			e.log.Info("namespaces cannot be listed; stepgate_exemption lacks them", "kind", kind, "problem", err.Error())
+			e.log.Info("namespaces cannot be listed; stepgate_exemption has those of the last time", "kind", kind, "problem",
+				err.Error())
+			continue
 		}
-		for _, name := range names {
-			emit(kind, name, "")
-		}
+		e.namespaces[kind] = names
 	}
-	out <- prometheus.MustNewConstMetric(unrecordedDesc, prometheus.GaugeValue, float64(unrecorded))
+	return maps.Clone(e.namespaces)
 }

@@ -42,10 +42,10 @@ const (
 type arrivals struct {
 	clock clock.Clock
 
-	mu     sync.Mutex
-	free   int64
-	shares map[string]int64      // what open has reserved, by remote address
-	open   map[*arrival]struct{} // those that have reserved something and are arriving
+	mu sync.Mutex
+	// shares are of what open has reserved. What has arrived counts for no address, and is not free.
+	shares
+	open map[*arrival]struct{} // those that have reserved something and are arriving
 	// last has room for the rest of its body, if beside is true. Otherwise bodies that have arrived in part could wait
 	// for each other.
 	last    *arrival
@@ -76,9 +76,7 @@ type arrival struct {
 // newArrivals returns arrivals that have so many bytes. They are for bodies that reserve all that they need at once,
 // unless beside them is room for one body more.
 func newArrivals(clock clock.Clock, free int64, beside bool) *arrivals {
-	return &arrivals{
-		clock: clock, free: free, beside: beside, shares: map[string]int64{}, open: map[*arrival]struct{}{},
-	}
+	return &arrivals{clock: clock, shares: newShares(1, free), beside: beside, open: map[*arrival]struct{}{}}
 }
 
 // read reads a body, which is no longer than announced. It waits for memory until ctx is done, and then fails with HTTP
@@ -125,7 +123,7 @@ func (a *arrival) reserve(ctx context.Context, needed int64) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n := needed - a.held
-	if n <= 0 || in.take(a, n) {
+	if n <= 0 || in.admit(a, n) {
 		return nil
 	}
 	w := &waiter{arrival: a, n: n, taken: make(chan struct{})}
@@ -158,19 +156,17 @@ func (in *arrivals) enqueue(w *waiter) {
 	in.waiting, w.waits = slices.Insert(in.waiting, i, w), true
 }
 
-// take reserves n bytes if there is room for them; for a body that waits, room for all of it. So a body waits once, and
+// admit reserves n bytes if there is room for them; for a body that waits, room for all of it. So a body waits once, and
 // those that have announced much and do not get on leave the room to others.
-func (in *arrivals) take(a *arrival, n int64) bool {
+func (in *arrivals) admit(a *arrival, n int64) bool {
 	room := n
 	if a.waits {
 		room = a.announced + 1 - freeBody - a.held
 	}
-	fits := in.shares[a.address]+room <= in.free-room
 	switch {
 	case in.last == a:
-	case fits:
-		in.free -= n
-		in.shares[a.address] += n
+	case in.fits(a.address, room):
+		in.take(a.address, n)
 		a.held += n
 	case in.beside && in.last == nil:
 		in.last = a
@@ -213,9 +209,7 @@ func (a *arrival) close() {
 		return
 	}
 	delete(in.open, a)
-	if in.shares[a.address] -= a.held; in.shares[a.address] == 0 {
-		delete(in.shares, a.address)
-	}
+	in.discount(a.address, a.held)
 }
 
 // release gives back the memory of a body, and reports whether it was late. A second call does nothing.
@@ -239,7 +233,7 @@ func (a *arrival) release() (late bool) {
 // wake gives those who wait the memory that there is now.
 func (in *arrivals) wake() {
 	in.waiting = slices.DeleteFunc(in.waiting, func(w *waiter) bool {
-		if !in.take(w.arrival, w.n) {
+		if !in.admit(w.arrival, w.n) {
 			return false
 		}
 		w.waits, w.since = false, in.clock.Now()

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
 )
 
@@ -31,24 +30,15 @@ type budget struct {
 	usual, large *arrivals
 	// lanes are for decoding and handling. A request is in the first one that takes its cost, and waits for others in
 	// the same lane only.
-	lanes []lane
-}
-
-// lane has memory for requests that cost no more than most, in bytes.
-type lane struct {
-	most, size int64
-	memory     *semaphore.Weighted
-}
-
-func newLane(most, size int64) lane {
-	return lane{most: most, size: size, memory: semaphore.NewWeighted(size)}
+	lanes   []*lane
+	overdue overdue
 }
 
 func newBudget(clock clock.Clock) *budget {
 	return &budget{
 		usual: newArrivals(clock, usualBudget, false),
 		large: newArrivals(clock, largeBudget, true),
-		lanes: []lane{newLane(1<<20, 20<<20), newLane(4<<20, 12<<20), newLane(maxCost, maxCost)},
+		lanes: []*lane{newLane(1<<20, 20<<20), newLane(4<<20, 12<<20), newLane(maxCost, maxCost)}, overdue: newOverdue(),
 	}
 }
 
@@ -65,20 +55,20 @@ func (b *budget) receiving(address string, announced int64, cut func()) *arrival
 	return &arrival{in: in, address: address, announced: announced, cut: cut, since: in.clock.Now()}
 }
 
-// handling reserves the memory for decoding and handling a body, and for the body itself. release gives it back. It
-// fails with HTTP 413 if the body has too many elements, and with HTTP 503 if there is no memory until ctx is done.
-func (b *budget) handling(ctx context.Context, body []byte) (release func(), err error) {
+// handling reserves the memory for decoding and handling a body, and for the body itself. It fails with HTTP 413 if the
+// body has too many elements, and with HTTP 503 if there is no memory until ctx is done.
+func (b *budget) handling(ctx context.Context, address string, body []byte) (*reservation, error) {
 	objects, values := elements(body)
 	if max(objects, values) > maxElements {
 		return nil, newHTTPError(http.StatusRequestEntityTooLarge,
 			fmt.Sprintf("the AdmissionReview has more than %d JSON objects or values", maxElements))
 	}
 	cost := min(costOf(len(body), objects, values), maxCost)
-	in := b.lanes[slices.IndexFunc(b.lanes, func(l lane) bool { return cost <= l.most })]
-	if err := in.memory.Acquire(ctx, cost); err != nil {
+	in := b.lanes[slices.IndexFunc(b.lanes, func(l *lane) bool { return cost <= l.most })]
+	if err := in.acquire(ctx, address, cost); err != nil {
 		return nil, newHTTPError(http.StatusServiceUnavailable, busyText)
 	}
-	return func() { in.memory.Release(cost) }, nil
+	return &reservation{in: in, overdue: &b.overdue, address: address, cost: cost}, nil
 }
 
 // elements counts the objects of a JSON text, and the values that follow another one. What it counts in a text that is

@@ -43,25 +43,20 @@ func TestAHeavyRequestDoesNotHoldUpLighterOnes(t *testing.T) {
 			g := NewWithT(t)
 			e := newEndpoint()
 			full := e.budget.lanes[tc.lane]
-			// One byte is left, which a request can only get while none waits.
-			g.Expect(full.memory.TryAcquire(full.size - 1)).To(BeTrue())
+			size := full.free
+			g.Expect(full.acquire(t.Context(), "others", size)).To(Succeed())
 			waited := make(chan int)
 			go func() { waited <- answer(e, tc.waits) }()
-			g.Eventually(func() bool {
-				free := full.memory.TryAcquire(1)
-				if free {
-					full.memory.Release(1)
-				}
-				return free
-			}).Should(BeFalse(), "one waits")
+			g.Eventually(full.waiters).Should(Equal(1))
 			for _, body := range tc.answers {
 				g.Expect(answer(e, body)).To(Equal(http.StatusOK))
 			}
 			g.Expect(waited).NotTo(Receive())
-			full.memory.Release(full.size - 1)
+			full.release("others", size)
 			g.Eventually(waited).Should(Receive(Equal(http.StatusOK)))
-			for _, lane := range e.budget.lanes {
-				g.Expect(lane.memory.TryAcquire(lane.size)).To(BeTrue(), "everything is given back")
+			for i, lane := range newEndpoint().budget.lanes {
+				g.Expect(e.budget.lanes[i].free).To(Equal(lane.free), "everything is given back")
+				g.Expect(e.budget.lanes[i].held).To(BeEmpty())
 			}
 		})
 	}
@@ -71,8 +66,9 @@ func TestAHeavyRequestDoesNotHoldUpLighterOnes(t *testing.T) {
 func TestARequestWaitsForMemoryUntilItsDeadline(t *testing.T) {
 	g := NewWithT(t)
 	e := newEndpoint()
-	g.Expect(e.budget.lanes[0].memory.TryAcquire(e.budget.lanes[0].size)).To(BeTrue())
+	g.Expect(e.budget.lanes[0].acquire(t.Context(), "others", e.budget.lanes[0].free)).To(Succeed())
 	g.Expect(answerWithin(e, good, time.Millisecond)).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(e.budget.lanes[0].waiters()).To(BeZero())
 }
 
 // TestABodyHasNotTooManyValues counts a body's objects and values before it is decoded.

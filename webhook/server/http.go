@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -19,6 +20,9 @@ const (
 	// defaultTimeout applies when the API server does not send a timeout: timeoutSeconds of config/.
 	defaultTimeout = 5 * time.Second
 )
+
+// lateText is the answer to a request whose handler has not ended at its deadline.
+const lateText = "stepgate cannot decide: its handler has not ended in time; see its log"
 
 // Counter counts answered HTTP requests by the path of their handler and by status code.
 type Counter interface {
@@ -51,7 +55,10 @@ type endpoint struct {
 
 // ServeHTTP answers one AdmissionReview. The handler gets 70 % of the time that the API server waits for the answer.
 func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	connection := connectionOf(r)
+	connection.begin()
 	body, err := e.answer(rw, r)
+	defer connection.end(err == nil)
 	if err == nil {
 		e.requests.Count(e.path, http.StatusOK)
 		rw.Header().Set("Content-Type", "application/json")
@@ -77,8 +84,68 @@ func (e *endpoint) logFailure(err error, failure *httpError, remote string) {
 }
 
 // answer returns the AdmissionReview to answer with. An httpError goes to the API server with its text. Any other error
-// is a fault of the program or of a handler: answer logs it, and the API server gets a general text.
+// is a fault of the program or of a handler: it is logged, and the API server gets a general text.
 func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte, err error) {
+	timeout, err := timeoutOf(r)
+	if err != nil {
+		return nil, err
+	}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if e.budget.overdue.refuses(address) {
+		return nil, newHTTPError(http.StatusServiceUnavailable, overdueText)
+	}
+	// The rest of the time is for the answer that there is no decision, even on a machine that is short of CPU.
+	ctx, cancel := context.WithTimeout(r.Context(), timeout*7/10)
+	defer cancel()
+	text, release, err := e.readBody(ctx, rw, r, address)
+	if err != nil {
+		return nil, err
+	}
+	reserved, err := e.budget.handling(ctx, address, text) // of the text, too
+	release()
+	if err != nil {
+		return nil, err
+	}
+	connectionOf(r).decide()
+	handled := make(chan answered, 1)
+	go func() {
+		body, err := e.handle(ctx, text)
+		reserved.release()
+		handled <- answered{body, err}
+	}()
+	return e.await(ctx, timeout/20, handled, reserved)
+}
+
+// answered is what comes of a request.
+type answered struct {
+	body []byte
+	err  error
+}
+
+// await waits for a handler until its deadline, and then for a moment: one that heeds it says more than that its time is
+// over. One that does not goes on, and its memory is given to others.
+func (e *endpoint) await(
+	ctx context.Context, moment time.Duration, handled <-chan answered, reserved *reservation,
+) ([]byte, error) {
+	select {
+	case a := <-handled:
+		return a.body, a.err
+	case <-ctx.Done():
+	}
+	last := time.NewTimer(moment)
+	defer last.Stop()
+	select {
+	case a := <-handled:
+		return a.body, a.err
+	case <-last.C:
+	}
+	reserved.expire()
+	e.log.Info("a handler goes on past its deadline", "path", e.path, "remote", reserved.address)
+	return nil, newHTTPError(http.StatusServiceUnavailable, lateText)
+}
+
+// handle decodes a request and has it handled. It recovers from a panic, which would end the program.
+func (e *endpoint) handle(ctx context.Context, text []byte) (body []byte, err error) {
 	log := e.log
 	defer func() {
 		if p := recover(); p != nil {
@@ -86,23 +153,6 @@ func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte,
 			log.Error(err, "panic while handling a request", "path", e.path, "stack", string(debug.Stack()))
 		}
 	}()
-	timeout, err := timeoutOf(r)
-	if err != nil {
-		return nil, err
-	}
-	// The rest of the time is for the answer that there is no decision, even on a machine that is short of CPU.
-	ctx, cancel := context.WithTimeout(r.Context(), timeout*7/10)
-	defer cancel()
-	text, release, err := e.readBody(ctx, rw, r)
-	if err != nil {
-		return nil, err
-	}
-	handled, err := e.budget.handling(ctx, text) // of the text, too
-	release()
-	if err != nil {
-		return nil, err
-	}
-	defer handled()
 	req, err := decodeRequest(text)
 	if err != nil {
 		return nil, err

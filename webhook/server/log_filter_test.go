@@ -13,6 +13,7 @@ func TestLogFilter(t *testing.T) {
 	for name, tc := range map[string]struct{ line, want string }{
 		"a probe that goes away":       {"http: TLS handshake error from 10.0.0.1:5000: EOF\n", ""},
 		"a probe that resets":          {"http: TLS handshake error from 10.0.0.1:5000: read tcp 10.0.0.2:10250->10.0.0.1:5000: read: connection reset by peer\n", ""},
+		"a connection that gave way":   {"http: TLS handshake error from 10.0.0.1:5000: read tcp 10.0.0.2:10250->10.0.0.1:5000: use of closed network connection\n", ""},
 		"a caller that does not trust": {"http: TLS handshake error from 10.0.0.1:5000: remote error: tls: bad certificate\n", `"level"=0 "msg"="HTTP server" "detail"="http: TLS handshake error from 10.0.0.1:5000: remote error: tls: bad certificate"`},
 		"a hostile server name":        {"http: TLS handshake error from 10.0.0.1:5000: unknown name \"x\ny\x1b[2K\u202e\xff\"\n", `"level"=0 "msg"="HTTP server" "detail"="http: TLS handshake error from 10.0.0.1:5000: unknown name \"x\\ny\\x1b[2K\\u202e\\xff\""`},
 		"another end of file":          {"http: proxy error: EOF\n", `"level"=0 "msg"="HTTP server" "detail"="http: proxy error: EOF"`},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"net"
 	"net/http"
 	"time"
 
@@ -26,7 +25,7 @@ const (
 // readBody reads at most maxBody bytes of an AdmissionReview, within the body timeout and before ctx is done. release
 // gives their memory back.
 func (e *endpoint) readBody(
-	ctx context.Context, rw http.ResponseWriter, r *http.Request,
+	ctx context.Context, rw http.ResponseWriter, r *http.Request, address string,
 ) (body []byte, release func(), err error) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", http.MethodPost)
@@ -46,7 +45,6 @@ func (e *endpoint) readBody(
 	until := func(deadline time.Time) { _ = http.NewResponseController(rw).SetReadDeadline(deadline) }
 	deadline, _ := ctx.Deadline()
 	until(deadline)
-	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	arriving := e.budget.receiving(address, r.ContentLength, func() { until(time.Unix(1, 0)) })
 	body, err = arriving.read(ctx, http.MaxBytesReader(rw, r.Body, arriving.announced))
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -70,7 +71,9 @@ func listen(o Options, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)
 	}
-	s := &Server{listener: newLimitedListener(listener, maxConnections), delay: o.ShutdownDelay, after: time.After}
+	s := &Server{
+		listener: newLimitedListener(listener, maxConnections, clock.RealClock{}), delay: o.ShutdownDelay, after: time.After,
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: o.GetCertificate}
@@ -83,6 +86,7 @@ func listen(o Options, handler http.Handler) (*Server, error) {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       withConnection,
 		ConnState:         s.countConnections,
 		ErrorLog:          log.New(logFilter{log: o.Log, limit: rate.NewLimiter(1, 10)}, "", 0),
 	}
