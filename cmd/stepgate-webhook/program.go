@@ -27,6 +27,7 @@ type program struct {
 	known     *siblings.Cache
 	recorder  *record.Recorder
 	refreshes *refresh.Queue
+	requests  *release.Requests
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update

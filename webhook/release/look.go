@@ -15,6 +15,7 @@ import (
 
 // look is one look at an ApplicationSet.
 type look struct {
+	name        types.NamespacedName
 	set         *argocd.ApplicationSet
 	settings    settings.Settings
 	in          policy.Input
@@ -44,12 +45,14 @@ func (l *look) project(c need, known judge.KnownSets) *argocd.Projection {
 	return l.byName[c.app.Name]
 }
 
-func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
+func (r *Releaser) reconcile(
+	name types.NamespacedName, set *argocd.ApplicationSet, before, now *waitingSet,
+) (again time.Duration) {
 	owned, deciding := byName(r.known.Owned(types.UID(set.UID))), NewDeciding(r.judge, set, r.known)
 	deciding.weigh = r.weigh
 	s := deciding.settings
 	l := &look{
-		set: set, settings: s, owned: owned, deciding: deciding, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
+		name: name, set: set, settings: s, owned: owned, deciding: deciding, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
 		turns: map[int][]policy.Blocker{}, before: before, now: now,
 		in: policy.Input{
 			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
@@ -76,7 +79,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 		}
 	}
 	l.wanted = append(l.wanted, unproven(set, owned, l.train)...)
-	return min(l.again, r.requestAll(inTurn(l.wanted), l, before, now))
+	return min(l.again, r.requestAll(inTurn(l.wanted), l))
 }
 
 // byName are Applications by name: the first of some that are alike is the same in each look, and so is who has a turn.
