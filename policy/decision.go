@@ -57,13 +57,13 @@ func (d Decision) For(target string) Decision {
 	if d.Application == target || d.Application == "" {
 		return d
 	}
-	named := func(b Blocker) bool { return b.Detail == changeUnseen(d.Application) }
-	if slices.ContainsFunc(d.Blockers, named) {
+	was, is := changeUnseen(d.Application), changeUnseen(target)
+	if slices.ContainsFunc(d.Blockers, func(b Blocker) bool { return b.Detail == was }) {
 		d.Blockers = slices.Clone(d.Blockers)
-	}
-	for i, b := range d.Blockers {
-		if named(b) {
-			d.Blockers[i].Detail = changeUnseen(target)
+		for i := range d.Blockers {
+			if b := &d.Blockers[i]; b.Detail == was {
+				b.Detail = is
+			}
 		}
 	}
 	d.Application = target
