@@ -124,8 +124,8 @@ func TestThoseThatAreAlikeAreJudgedOnce(t *testing.T) {
 		different bool
 		atMost    int64
 	}{
-		"they are alike": {atMost: 10 * 20 * 20},
-		"they are not":   {different: true, atMost: 200 * 20 * 20},
+		"they are alike": {atMost: 3 * 20 * 20},
+		"they are not":   {different: true, atMost: 40 * 20 * 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
