@@ -32,7 +32,11 @@ func Candidates(in Input) []Candidate {
 	if !in.Settings.Train || compared.Outcome != Deny || compared.final() {
 		return all
 	}
-	for _, sources := range slices.Backward(in.completedSinceOwn()) {
+	older := in.completedSinceOwn()
+	if len(older) > 0 {
+		in.group()
+	}
+	for _, sources := range slices.Backward(older) {
 		if slices.Equal(sources, in.Target.Compared) {
 			continue
 		}

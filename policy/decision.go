@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Outcome is what the rule says about a write. The zero value is Deny.
 type Outcome int
@@ -46,6 +49,25 @@ type Decision struct {
 	// Detail says what is wrong with the target itself, or with the condition. It may be empty, and has no time that
 	// changes while nothing else does, and no resourceVersion.
 	Detail string
+}
+
+// For is the decision about another target that is alike: see KeyOf. The two share their Blockers where no text of these
+// has the name of the target.
+func (d Decision) For(target string) Decision {
+	if d.Application == target || d.Application == "" {
+		return d
+	}
+	was, is := changeUnseen(d.Application), changeUnseen(target)
+	if slices.ContainsFunc(d.Blockers, func(b Blocker) bool { return b.Detail == was }) {
+		d.Blockers = slices.Clone(d.Blockers)
+		for i := range d.Blockers {
+			if b := &d.Blockers[i]; b.Detail == was {
+				b.Detail = is
+			}
+		}
+	}
+	d.Application = target
+	return d
 }
 
 // Blocker is a sibling that holds a sync up.

@@ -33,6 +33,10 @@ type Input struct {
 	// Both are computed once for a decision, by foresee.
 	pending []bool
 	behind  bool
+	// contents group the siblings where many decisions are made with them, and found is what this decision has asked of
+	// each group; nil for a single one.
+	contents map[*Application]int
+	found    []found
 }
 
 // Sibling is an Application with its place in the steps of the ApplicationSet. Place finds that: it takes most of the

@@ -29,8 +29,13 @@ var comparisonOlder = blocking{
 	},
 	holds: func(in *Input, a *Application) (detail string, ok bool) {
 		if (in.pendingElsewhere(a) || in.behind) && in.History.Past(a.Name).Freshness < Fresh {
-			return "not known to be compared since the change to " + clean(in.Target.Name) + " was seen", true
+			return changeUnseen(in.Target.Name), true
 		}
 		return "", false
 	},
+}
+
+// changeUnseen is what the detail of ComparisonOlder says of the change to a target.
+func changeUnseen(target string) string {
+	return "not known to be compared since the change to " + clean(target) + " was seen"
 }

@@ -26,12 +26,21 @@ var notProven = waiting{
 		},
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
-		t := &in.Target
-		d.NotBefore = t.SyncFinishedAt.Add(ProvingTime)
-		proven := slices.ContainsFunc(in.History.Past(t.Name).Completions, func(c Completion) bool {
-			return c.OperatedAt.Equal(t.SyncStartedAt)
-		})
-		return d, in.Settings.Train && t.Operation.Automated && !t.SyncStartedAt.IsZero() && !proven && in.wantsOther() &&
-			d.Step > 0 && d.Step+1 < len(in.ApplicationSet.Steps) && in.Now.Before(d.NotBefore)
+		d.NotBefore = in.proving()
+		return d, !d.NotBefore.IsZero() && in.wantsOther() && d.Step > 0 && d.Step+1 < len(in.ApplicationSet.Steps)
 	},
+}
+
+// proving is until when the target has to wait for the comparison that shows what came of its last sync; zero if there
+// was one, or if it waits no longer.
+func (in *Input) proving() (until time.Time) {
+	t := &in.Target
+	proven := slices.ContainsFunc(in.History.Past(t.Name).Completions, func(c Completion) bool {
+		return c.OperatedAt.Equal(t.SyncStartedAt)
+	})
+	until = t.SyncFinishedAt.Add(ProvingTime)
+	if !in.Settings.Train || !t.Operation.Automated || t.SyncStartedAt.IsZero() || proven || !in.Now.Before(until) {
+		return time.Time{}
+	}
+	return until
 }

@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // completed reports whether the sibling has completed exactly what the target deploys, of all sources that both have,
 // whatever it is compared with now. The operation has to name that. If the branch went back, the sibling has to go back
@@ -8,13 +11,25 @@ import "slices"
 // that the target has run, or it completed what the target runs only after what the target deploys, or the target has
 // run that before.
 func (in *Input) completed(a *Application) bool {
-	done := in.History.Past(a.Name).Completions
-	at := slices.IndexFunc(done, func(c Completion) bool { return in.deploysJust(c.Sources) })
+	group, grouped := in.contents[a]
+	if !grouped {
+		return in.completes(a, in.at(a))
+	}
+	f := &in.found[group]
+	if !f.judged {
+		f.completed, f.judged = in.completes(a, in.at(a)), true
+	}
+	return f.completed
+}
+
+// completes is completed of a sibling whose completion at is of what the target deploys.
+func (in *Input) completes(a *Application, at int) bool {
 	if at < 0 || !in.Target.Operation.Pinned || slices.ContainsFunc(in.Target.Wanted, func(w Source) bool {
 		return slices.Contains(in.Target.Ran, w) && !in.Target.runs(w)
 	}) {
 		return false
 	}
+	done := in.History.Past(a.Name).Completions
 	compared := func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) }
 	runs := func(c Completion) bool {
 		return !slices.ContainsFunc(c.Sources, func(s Source) bool {
@@ -28,12 +43,67 @@ func (in *Input) completed(a *Application) bool {
 
 // completion is what the sibling has completed of exactly what the target deploys, the first time.
 func (in *Input) completion(a *Application) (c Completion, ok bool) {
-	for _, c := range in.History.Past(a.Name).Completions {
-		if in.deploysJust(c.Sources) {
-			return c, true
-		}
+	at := in.at(a)
+	if at < 0 {
+		return c, false
 	}
-	return c, false
+	return in.History.Past(a.Name).Completions[at], true
+}
+
+// at is which of the sibling's completions is the first of exactly what the target deploys, and -1 if none is.
+func (in *Input) at(a *Application) int {
+	group, grouped := in.contents[a]
+	if !grouped {
+		return in.find(a)
+	}
+	f := &in.found[group]
+	if !f.looked {
+		f.at, f.looked = in.find(a), true
+	}
+	return f.at
+}
+
+func (in *Input) find(a *Application) int {
+	return slices.IndexFunc(in.History.Past(a.Name).Completions, func(c Completion) bool {
+		return in.deploysJust(c.Sources)
+	})
+}
+
+// found is what was asked of a group of siblings: at and completed of one of them.
+type found struct {
+	at                        int
+	looked, judged, completed bool
+}
+
+// group puts siblings together that are compared with the same, and have completed the same in the same order: at and
+// completed are asked of one of them for all. Those of one repository nearly always are alike.
+func (in *Input) group() {
+	of := map[string]int{}
+	in.contents = make(map[*Application]int, len(in.Siblings))
+	var text []byte
+	for _, s := range in.Siblings {
+		text = appendSources(text[:0], s.Compared)
+		for _, c := range in.History.Past(s.Name).Completions {
+			text = appendSources(text, c.Sources)
+		}
+		group, known := of[string(text)]
+		if !known {
+			group = len(of)
+			of[string(text)] = group
+		}
+		in.contents[s.Application] = group
+	}
+	in.found = make([]found, len(of))
+}
+
+// appendSources writes sources so that no others look alike.
+func appendSources(to []byte, all []Source) []byte {
+	to = binary.AppendUvarint(to, uint64(len(all)))
+	for _, s := range all {
+		to = append(binary.AppendUvarint(to, uint64(len(s.Key))), s.Key...)
+		to = append(binary.AppendUvarint(to, uint64(len(s.Revision))), s.Revision...)
+	}
+	return to
 }
 
 // completedSinceChange reports whether the sibling has completed what the target deploys with the spec that it has now,
@@ -118,6 +188,7 @@ func (in *Input) foresee() {
 	for i, w := range in.Target.Wanted {
 		in.pending[i] = changed || !in.Target.runs(w)
 	}
+	in.found = make([]found, len(in.found))
 }
 
 // changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same

@@ -19,6 +19,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
+	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -35,6 +36,7 @@ type trial struct {
 	clock *clocktesting.FakeClock
 	// refreshes are what was asked for.
 	refreshes *scenario.Refreshes
+	requests  *release.Requests
 	registry  *prometheus.Registry
 }
 
@@ -76,7 +78,8 @@ func newTrial(config settings.Config, live judge.Evaluator) *trial {
 	t.judge = judge.New(config, judge.Dependencies{Live: live, Histories: &scenario.Watch{}, Clock: t.clock})
 	t.recorder = record.NewRecorder(t.metrics,
 		record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", t.clock), t.blocked)
-	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Lookup: existing(true), Refresh: t.refreshes})
+	t.requests = release.NewRequests(t.refreshes, t, t.clock)
+	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Lookup: existing(true), Requests: t.requests})
 	return t
 }
 

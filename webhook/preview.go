@@ -2,9 +2,7 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,52 +84,23 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 
 // Waiting judges, by the name of the Application, every sync that is to come: of those that are OutOfSync, or that the
 // ApplicationSet's status records as Pending, and have no operation. Applications whose syncs are alike are judged
-// once.
+// once, and share their blockers: nobody changes these.
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
-	room := p.room(set)
-	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return []policy.Decision{release.Decide(p.judge, in, set, app, p.known)}
-	}, func(app *argocd.Projection, d policy.Decision) { all[app.Name] = room(app, d) })
+	room, deciding := p.room(set), release.NewDeciding(p.judge, set, p.known)
+	for _, app := range toSync(set, owned) {
+		all[app.Name] = room(app, deciding.Of(in, app))
+	}
 	return all
 }
 
-// eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of
-// its own.
-func (p *Preview) eachWaiting(
-	in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection,
-	decide func(*argocd.Projection) []policy.Decision, give func(app *argocd.Projection, d policy.Decision),
-) {
-	alike := map[string][]policy.Decision{}
-	for _, app := range owned {
+// toSync are the Applications of which a sync is to come.
+func toSync(set *argocd.ApplicationSet, owned []*argocd.Projection) []*argocd.Projection {
+	return slices.DeleteFunc(slices.Clone(owned), func(app *argocd.Projection) bool {
 		a := &app.Application
-		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" &&
-			!set.Recorded[a.Name].Pending {
-			continue
-		}
-		t, since := judge.WaitingTarget(app, in.Settings.Pin), time.Time{}
-		if !t.SameSources { // only then it matters since when it has its spec
-			since = p.judge.Histories.ContentSince(app.UID, app.Content)
-		}
-		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran,
-			t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
-			set.Recorded[a.Name].Step, in.History.Past(a.Name).Step,
-			in.Settings.TrackOf(a.Labels), app.Annotations, p.judge.WindowOf(app), a.Health, a.LastOperation.Phase,
-			a.LastOperation.AtCompared)
-		judged, before := alike[key]
-		if !before {
-			judged = decide(app)
-			alike[key] = judged
-		}
-		for _, d := range judged {
-			// The target is never among its own blockers, but may be among those of the one that was judged.
-			d.Application = a.Name
-			d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool {
-				return b.Application == a.Name && b.Namespace == ""
-			})
-			give(app, d)
-		}
-	}
+		return a.Deleting || a.OperationSet || a.LastOperation.Running() ||
+			a.SyncStatus == "Synced" && !set.Recorded[a.Name].Pending
+	})
 }
 
 // Answer is what would become of a write.

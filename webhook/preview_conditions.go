@@ -13,7 +13,11 @@ func (p *Preview) Target(set *argocd.ApplicationSet, owned []*argocd.Projection,
 
 // toCome is the input of the sync that an Application waits for: to the best of its candidates.
 func (p *Preview) toCome(in policy.Input, app *argocd.Projection) policy.Input {
-	in = p.judge.Waiting(in, app)
+	return deployingBest(p.judge.Waiting(in, app))
+}
+
+// deployingBest is the input of the best candidate of a target.
+func deployingBest(in policy.Input) policy.Input {
 	if !in.Settings.Train {
 		return in
 	}
@@ -23,9 +27,18 @@ func (p *Preview) toCome(in policy.Input, app *argocd.Projection) policy.Input {
 
 // Unmet are, by the name of the Application, the conditions that do not hold for each sync that Waiting judges.
 func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string][]policy.Decision {
-	in, all := p.Input(set, owned), map[string][]policy.Decision{}
-	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return policy.Unmet(p.toCome(in, app))
-	}, func(app *argocd.Projection, d policy.Decision) { all[app.Name] = append(all[app.Name], d) })
+	base, all, alike := p.Input(set, owned), map[string][]policy.Decision{}, map[policy.Key][]policy.Decision{}
+	for _, app := range toSync(set, owned) {
+		in := p.judge.Waiting(base, app)
+		key := policy.KeyOf(in)
+		unmet, judged := alike[key]
+		if !judged {
+			unmet = policy.Unmet(deployingBest(in))
+			alike[key] = unmet
+		}
+		for _, d := range unmet {
+			all[app.Name] = append(all[app.Name], d.For(app.Name))
+		}
+	}
 	return all
 }

@@ -25,38 +25,74 @@ var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
 // releaser is a Releaser over a cluster that goes by the judgments of a trial, and asks without delay.
 func (t *trial) releaser(c *scenario.Cluster) *release.Releaser {
 	t.known = scenario.Watched{Cluster: c}
-	return release.New(t.judge, scenario.Watched{Cluster: c}, t.blocked, t.refreshes, func(time.Duration) time.Duration {
+	return release.New(t.judge, scenario.Watched{Cluster: c}, t.blocked, t.requests, func(time.Duration) time.Duration {
 		return 0
 	})
+}
+
+// manyOfStepOne is a cluster in which prod waits for so many Applications of step 1, which are compared with commit b.
+func manyOfStepOne(n int, prod string) *scenario.Cluster {
+	var line strings.Builder
+	for i := range n {
+		fmt.Fprintf(&line, "1:app-%03d=Healthy@b ", i)
+	}
+	return scenario.Of(line.String() + "3:prod=Healthy@" + prod)
 }
 
 // TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet
 // controller; a user asks again.
 func TestWhatAWriteRefreshes(t *testing.T) {
-	for name, tc := range map[string]struct {
-		user string
-		want int
-	}{
-		"the ApplicationSet controller": {user: scenario.ApplicationSetController, want: 40},
-		"a user":                        {user: "jane", want: 120},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var line strings.Builder
-			for i := range 120 {
-				fmt.Fprintf(&line, "%d:app-%03d=Healthy@a ", 1+i/60, i)
-			}
-			c := scenario.Of(line.String() + "3:prod=Healthy@b")
+	for _, user := range []string{scenario.ApplicationSetController, "jane"} {
+		t.Run(user, func(t *testing.T) {
+			c := manyOfStepOne(120, "c")
 			trial := newTrial(scenario.Releasing(), c)
 			a := scenario.SyncOf(c, "prod")
-			if a.User = tc.user; a.User != scenario.ApplicationSetController {
-				a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: tc.user}
+			if a.User = user; a.User != scenario.ApplicationSetController {
+				a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: user}
 			}
 			request := webhook.AdmissionRequest{AdmissionRequest: a.Request()}
 			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), request)
 			if resp.AuditAnnotations["decision"] != "hold" {
 				trial.handle(a.Request())
 			}
-			NewWithT(t).Expect(trial.refreshes.Take()).To(HaveLen(tc.want))
+			NewWithT(t).Expect(trial.refreshes.Take()).To(HaveLen(40))
+		})
+	}
+}
+
+// TestAUserWhoNamesRevisionsRefreshesFew refuses syncs of prod to one revision after the other. Each is another reason
+// to compare the 300 Applications of step 1 again.
+func TestAUserWhoNamesRevisionsRefreshesFew(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// ran says that an Application has run the revisions.
+		ran   bool
+		every time.Duration
+		want  []int
+	}{
+		"nobody was compared with them":                 {every: time.Minute, want: []int{0, 0, 0}},
+		"one has run them":                              {ran: true, want: []int{40, 0, 0}},
+		"one has run them, and the user takes his time": {ran: true, every: time.Minute, want: []int{40, 40, 40}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := manyOfStepOne(300, "b")
+			trial := newTrial(scenario.Releasing(), c)
+			trial.known = scenario.Watched{Cluster: c}
+			var got []int
+			for _, commit := range []string{"c", "d", "e"} {
+				if app := c.Apps[7]; tc.ran {
+					app.Status.History = append(app.Status.History, argo.RevisionHistory{
+						Revision: scenario.Commit(commit), Source: *app.Spec.Source,
+					})
+				}
+				a := scenario.SyncOf(c, "prod")
+				a.User = scenario.ArgoCDServer
+				a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: "mallory"}
+				a.After.Operation.Sync.Revision = scenario.Commit(commit)
+				NewWithT(t).Expect(trial.handle(a.Request()).Allowed).To(BeFalse())
+				got = append(got, len(trial.refreshes.Take()))
+				trial.clock.Step(tc.every)
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
 		})
 	}
 }

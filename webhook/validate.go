@@ -32,8 +32,8 @@ type Dependencies struct {
 	Record *record.Recorder
 	// Lookup is asked before anything but the answer comes of a request.
 	Lookup Lookup
-	// Refresh is used with Config.Release only.
-	Refresh release.Refresher
+	// Requests are used with Config.Release only.
+	Requests *release.Requests
 	// Places are used with Config.MaxUpdate only.
 	Places Places
 }
@@ -93,7 +93,7 @@ func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v 
 	exists := g.exists(ctx, w, v)
 	g.Record.Record(log, w, v, exists)
 	if exists && g.judge.Config.Release {
-		release.AfterRefusal(g.Refresh, w, v)
+		g.Requests.AfterRefusal(w, v)
 	}
 }
 

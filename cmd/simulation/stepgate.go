@@ -119,12 +119,13 @@ func (r *replica) start() {
 	})
 	r.verified.parser = j.Parser
 	recorder := r.records.recorder(virtualClock{r.w})
+	requests := release.NewRequests(r, known{r}, virtualClock{r.w})
 	r.gate = webhook.NewGate(j, webhook.Dependencies{
-		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r,
+		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Requests: requests,
 		Places: places.NewStore(&r.of.objects, reader, virtualClock{r.w}),
 	})
 	r.mutator = webhook.NewMutator(r.gate, known{r})
-	r.releaser = release.New(j, known{r}, recorder.Waiting(), r, r.w.delay)
+	r.releaser = release.New(j, known{r}, recorder.Waiting(), requests, r.w.delay)
 	r.releaser.VerifyWith(r)
 	if r.w.scenario.Start {
 		r.releaser.StartWith(r)

@@ -119,6 +119,7 @@ func (b *builder) judges() (err error) {
 		record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, b.metrics, b.log, b.hostname, clock.RealClock{}),
 		b.waiting)
 	b.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), b.metrics, b.known, clock.RealClock{})
+	b.requests = release.NewRequests(b.refreshes, b.known, clock.RealClock{})
 	live := siblings.NewAPIServer(c.Objects, c.Versions, b.metrics)
 	reader := readerOf(&o.Barrier, live, b.known, c, b.metrics)
 	judged := judge.Dependencies{
@@ -133,7 +134,7 @@ func (b *builder) judges() (err error) {
 	}
 	b.judge = judge.New(b.config, judged)
 	dependencies := webhook.Dependencies{
-		Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories), Refresh: b.refreshes,
+		Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories), Requests: b.requests,
 	}
 	if b.config.MaxUpdate {
 		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace)}
@@ -158,7 +159,7 @@ func (b *builder) release() (err error) {
 		return nil
 	}
 	o := b.options
-	releaser := release.New(b.judge, b.known, b.waiting, b.refreshes, rand.N[time.Duration])
+	releaser := release.New(b.judge, b.known, b.waiting, b.requests, rand.N[time.Duration])
 	b.releases = release.NewController(releaser.Reconcile)
 	if o.Start.Enabled {
 		if b.starts, err = newStarts(b.cluster, b.metrics, o.Start.Lease(), b.hostname, b.lookAtAll); err != nil {

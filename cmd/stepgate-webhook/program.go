@@ -28,6 +28,7 @@ type program struct {
 	recorder  *record.Recorder
 	refreshes *refresh.Queue
 	gathered  *record.Gathered
+	requests  *release.Requests
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update

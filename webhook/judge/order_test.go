@@ -160,7 +160,9 @@ func TestAThirdDeclarerIsHeardWithoutARead(t *testing.T) {
 	in := policy.Input{
 		ApplicationSet: &set.ApplicationSet, Siblings: judge.Placed(&set.ApplicationSet, known.Owned(types.UID(set.UID))),
 	}
-	decide := func() policy.Decision { return release.Decide(j, in, set, argocd.NewProjection(c.Apps[0]), known) }
+	decide := func() policy.Decision {
+		return release.NewDeciding(j, set, known).Of(in, argocd.NewProjection(c.Apps[0]))
+	}
 	d := decide()
 	g.Expect(d.Reason).To(Equal(policy.DependencyNotDone))
 	g.Expect(d.Blockers[0].Application).To(Equal("lone"))

@@ -15,6 +15,8 @@ const (
 	// share is how many times as long as a reconciliation takes the next one of the same ApplicationSet waits at least:
 	// a large one takes no more than a fifth of a core.
 	share = 4
+	// workers are how many ApplicationSets are looked at side by side: a large one holds no other up.
+	workers = 4
 )
 
 // Controller reconciles the ApplicationSets that change.
@@ -57,9 +59,18 @@ func (r *Controller) took(set types.NamespacedName, took time.Duration) {
 	}
 }
 
-// Run reconciles the ApplicationSets that change until ctx is done.
+// Run reconciles the ApplicationSets that change until ctx is done, several at once, and each once at a time.
 func (r *Controller) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, r.queue.ShutDown)()
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(r.work)
+	}
+	running.Wait()
+}
+
+// work reconciles one after the other until the queue is shut down.
+func (r *Controller) work() {
 	for {
 		set, ended := r.queue.Get()
 		if ended {

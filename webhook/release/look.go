@@ -1,6 +1,8 @@
 package release
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,12 +15,15 @@ import (
 
 // look is one look at an ApplicationSet.
 type look struct {
+	name        types.NamespacedName
 	set         *argocd.ApplicationSet
 	settings    settings.Settings
 	in          policy.Input
 	owned       []*argocd.Projection
 	byName      map[string]*argocd.Projection
 	before, now *waitingSet
+	// deciding keeps what was decided about Applications that are alike.
+	deciding *Deciding
 	// again is after how long to look again; zero when nothing waits.
 	again  time.Duration
 	wanted []need
@@ -40,10 +45,14 @@ func (l *look) project(c need, known judge.KnownSets) *argocd.Projection {
 	return l.byName[c.app.Name]
 }
 
-func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
-	owned, s := r.known.Owned(types.UID(set.UID)), r.judge.Parser.Of(set)
+func (r *Releaser) reconcile(
+	name types.NamespacedName, set *argocd.ApplicationSet, before, now *waitingSet,
+) (again time.Duration) {
+	owned, deciding := byName(r.known.Owned(types.UID(set.UID))), NewDeciding(r.judge, set, r.known)
+	deciding.weigh = r.weigh
+	s := deciding.settings
 	l := &look{
-		set: set, settings: s, owned: owned, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
+		name: name, set: set, settings: s, owned: owned, deciding: deciding, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
 		turns: map[int][]policy.Blocker{}, before: before, now: now,
 		in: policy.Input{
 			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
@@ -70,7 +79,12 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 		}
 	}
 	l.wanted = append(l.wanted, unproven(set, owned, l.train)...)
-	return min(l.again, r.requestAll(inTurn(l.wanted), l, before, now))
+	return min(l.again, r.requestAll(inTurn(l.wanted), l))
+}
+
+// byName are Applications by name: the first of some that are alike is the same in each look, and so is who has a turn.
+func byName(owned []*argocd.Projection) []*argocd.Projection {
+	return slices.SortedFunc(slices.Values(owned), func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // lookAt looks at an Application that waits. starts says that stepgate starts its sync.
@@ -120,21 +134,32 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 
 // decide decides about the sync that an Application waits for. d is the decision with the places of the step in mind.
 func (r *Releaser) decide(l *look, in policy.Input, p *argocd.Projection) (found decided, d policy.Decision) {
-	found = decide(r.judge, r.weigh, in, p, l.byName[l.before.blockedBy[p.Name]])
-	found.best.Decision = found.after(r.judge, l.set, l.settings, p, r.known)
+	found = l.deciding.decide(in, p, l.byName[l.before.blockedBy[p.Name]])
+	found.best.Decision = l.deciding.after(&found, p)
 	return found, found.best.Crowded(r.room(l, p, &found.best))
 }
 
 // haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided about
-// it.
+// it. What holds all up that are alike is asked for once.
 func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *decided, d policy.Decision) {
-	l.wanted = append(append(l.wanted, r.needed(d, found.best.Sources, p)...), idle(d, l.byName)...)
-	if found.train && d.Outcome == policy.Deny {
+	if alike := found.alike; alike == nil || d.Outcome != policy.Deny || alike.best.Outcome != policy.Deny ||
+		once(d, &alike.wanted) {
+		l.wanted = append(append(l.wanted, r.needed(d, found.best.Sources, p)...), idle(d, l.byName)...)
+	}
+	if found.in.Settings.Train && d.Outcome == policy.Deny {
 		l.train = max(l.train, d.Step)
-		if !found.best.Compared {
+		if !found.best.Compared && once(found.newest.Decision, &found.alike.wantedNewest) {
 			l.wanted = append(l.wanted, r.needed(found.newest.Decision, found.newest.Sources, p)...)
 		}
 	}
+}
+
+// once reports whether something holds up the Application alone, or nobody has asked for what holds all up that are
+// alike.
+func once(d policy.Decision, asked *bool) bool {
+	first := !*asked || len(d.Blockers) == 0
+	*asked = true
+	return first
 }
 
 // turnOf is the need of an Application that may deploy sources.

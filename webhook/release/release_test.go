@@ -45,7 +45,8 @@ func newReleasing(config settings.Config, c *scenario.Cluster) *releasing {
 	}
 	r.blocked = record.NewWaiting(scenario.Watched{Cluster: c}, r.clock)
 	j := judge.New(config, judge.Dependencies{Live: c, Histories: r.watch, Clock: r.clock})
-	r.Releaser = New(j, scenario.Watched{Cluster: c}, r.blocked, r.refreshes, func(time.Duration) time.Duration {
+	watched := scenario.Watched{Cluster: c}
+	r.Releaser = New(j, watched, r.blocked, NewRequests(r.refreshes, watched, r.clock), func(time.Duration) time.Duration {
 		return jitter
 	})
 	return r
@@ -505,8 +506,8 @@ func TestController(t *testing.T) {
 		j := judge.New(scenario.Releasing(), judge.Dependencies{
 			Live: c, Histories: &scenario.Watch{}, Clock: clock.RealClock{},
 		})
-		r := NewController(New(j, watched, record.NewWaiting(watched, clock.RealClock{}), refreshes,
-			rand.N[time.Duration]).Reconcile)
+		r := NewController(New(j, watched, record.NewWaiting(watched, clock.RealClock{}),
+			NewRequests(refreshes, watched, clock.RealClock{}), rand.N[time.Duration]).Reconcile)
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { r.Run(ctx); close(done) }()

@@ -71,12 +71,13 @@ type Releaser struct {
 	judge   *judge.Judge
 	known   judge.KnownSets
 	waiting Waiting
-	refresh Refresher
+	refresh *Requests
 	starter Starter // nil if stepgate starts nothing
 	creator Creator // nil if stepgate creates no evidence
 	weigh   weigher
 	random  func(time.Duration) time.Duration
 
+	// mu guards sets, and is not held while one is looked at: no ApplicationSet waits for another.
 	mu   sync.Mutex
 	sets map[types.NamespacedName]*waitingSet
 }
@@ -118,7 +119,7 @@ type request struct {
 // New returns a Releaser that judges as a Judge does, on what the watches know. The watches have
 // to be complete: on a part of the Applications everything seems to be open. random gives a duration below another.
 func New(
-	j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresher, random func(time.Duration) time.Duration,
+	j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh *Requests, random func(time.Duration) time.Duration,
 ) *Releaser {
 	return &Releaser{
 		judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random,
@@ -144,12 +145,13 @@ func (r *Releaser) set(name types.NamespacedName) *argocd.ApplicationSet {
 func (r *Releaser) StartWith(s Starter) { r.starter = s }
 
 // Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how
-// long to look again, even if nothing changes; zero when nothing waits.
+// long to look again, even if nothing changes; zero when nothing waits. It looks at several ApplicationSets at once, and
+// at each once at a time.
 func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.sets[name]
-	if before == nil {
+	before, waited := r.sets[name]
+	r.mu.Unlock()
+	if !waited {
 		before = &waitingSet{}
 	}
 	now, next := &waitingSet{
@@ -157,10 +159,12 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 		due: map[string]*due{}, may: map[string]turn{}, first: map[string]time.Time{}, starting: map[string]starting{},
 	}, time.Duration(0)
 	if set := r.set(name); set != nil {
-		next = r.reconcile(set, before, now)
-	} else if r.sets[name] != nil {
+		next = r.reconcile(name, set, before, now)
+	} else if waited {
 		r.letGo(name)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	delete(r.sets, name)
 	if next > 0 {
 		r.sets[name] = now
@@ -173,6 +177,6 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 func (r *Releaser) letGo(name types.NamespacedName) {
 	app, _ := argocd.IsAlone(name)
 	if p := r.known.Application(app); p != nil && p.Owner == "" && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
-		r.refresh.Ask(app, turnHasCome, p.Application.ReconciledAt)
+		r.refresh.ask(name, app, turnHasCome, p.Application.ReconciledAt)
 	}
 }

@@ -30,9 +30,7 @@ func (c need) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !
 
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those
 // have been made: each is a change, and so another reconciliation. It returns after how long the next one is due.
-func (r *Releaser) requestAll(
-	wanted []need, l *look, before, now *waitingSet,
-) (again time.Duration) {
+func (r *Releaser) requestAll(wanted []need, l *look) (again time.Duration) {
 	again = reconcileEvery
 	underWay := map[types.NamespacedName]bool{}
 	for _, c := range wanted {
@@ -43,11 +41,11 @@ func (r *Releaser) requestAll(
 		if app := &p.Application; c.settling && app.Unseen() {
 			c.after, c.within = shownAfter(app, app.LastSync.ShownAfter())
 		}
-		if len(underWay) >= atOnce && c.starts() && !underWay[c.app] && !before.knows(c) {
+		if len(underWay) >= atOnce && c.starts() && !underWay[c.app] && !l.before.knows(c) {
 			again = min(again, overlookedAfter)
 			continue
 		}
-		due, counts := r.request(c, p, before, now)
+		due, counts := r.request(l, c, p)
 		again = min(again, due)
 		if counts {
 			underWay[c.app] = true
@@ -88,8 +86,8 @@ func (q *request) reason(c need) string {
 // request asks for a need if it is due. It returns after how long it is due next, and whether it takes one of the
 // places of those that are under way: it was asked for, or is about to be. One that has not been made for long has lost
 // its place.
-func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
-	key, clock := c.key(), r.judge.Clock.Now()
+func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Duration, underWay bool) {
+	key, clock, before, now := c.key(), r.judge.Clock.Now(), l.before, l.now
 	first := key
 	first.pending = false
 	if c.pending && before.requests[first] != nil {
@@ -127,9 +125,9 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 	}
 	switch {
 	case c.pending:
-		r.refresh.AskAgain(c.app, c.comparedAt)
+		r.refresh.askAgain(c.app, c.comparedAt)
 	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Histories.RequestedSince(p.UID, q.position)):
-		r.refresh.Ask(c.app, q.reason(c), c.comparedAt)
+		r.refresh.ask(l.name, c.app, q.reason(c), c.comparedAt)
 		now.asked[c.app] = true
 	}
 	q.asked++

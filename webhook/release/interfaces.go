@@ -7,7 +7,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // Refresher makes Argo CD compare an Application again, in the background.
@@ -28,25 +27,4 @@ type Waiting interface {
 	Wait(app, owner types.UID, d policy.Decision)
 	// StoppedSince reports whether a sync of an Application that waits has been held or denied since a time.
 	StoppedSince(app types.UID, since time.Time) bool
-}
-
-// AfterRefusal makes Argo CD compare again what a refusal finds to have been compared too early: whoever was refused
-// may ask again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with
-// the siblings that come later.
-func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
-	if w.DryRun || v.Err != nil || !v.Rejects() {
-		return
-	}
-	needed := needs(v.Decision, &w.Target, w.Namespace)
-	if v.Held {
-		needed = needed[:min(len(needed), atOnce)]
-	}
-	for _, c := range needed {
-		// Where a refresh is pending, somebody has asked.
-		// The Releaser does that later, but it does not know the places.
-		later := v.Held && (c.settling || c.synced) && v.Reason != policy.MaxUpdateReached
-		if !c.pending && !c.unpolled && !later {
-			refresh.Ask(c.app, c.why, c.comparedAt)
-		}
-	}
 }

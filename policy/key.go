@@ -1,0 +1,120 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+)
+
+// Key is the same for targets that are alike: the rule reads the same of them.
+type Key [sha256.Size]byte
+
+// facts are what the rule reads of a target. They are whole structs, of which KeyOf empties what the rule does not read,
+// and what is the same for all targets: a field that is added to one of them counts by itself.
+type facts struct {
+	Input    Input
+	Recorded Recorded
+	Past     Past
+	// Own is the target among its siblings, as its step counts whether it has failed; empty if nobody counts that.
+	Own Application
+	// Step is the target's, and Track are the values that tell its track, as the Past says whether these count.
+	Step  int
+	Track [2]string
+	// Repeated and Proving stand for when it was last synced.
+	Repeated bool
+	Proving  time.Time
+	// Completed are what it could deploy beside what it was compared with.
+	Completed [][]Source
+	// Freshness is how new the comparison of each sibling is for the target.
+	Freshness []Freshness
+	// Name is empty unless the target counts for those that would be alike.
+	Name string
+}
+
+// KeyOf is a hash of all that the rule reads of the target of an input. Targets of one ApplicationSet with the same key
+// have, at one moment and with the same siblings, the same Candidates, Decision and Unmet: Decision.For gives each its
+// name. The input's ApplicationSet is not nil.
+func KeyOf(in Input) Key {
+	step, name := in.step(), in.Target.Name
+	f := facts{
+		Input: in, Recorded: in.ApplicationSet.Recorded[name], Past: in.History.Past(name), Step: step,
+		Repeated: Repeated(in), Proving: in.proving(), Freshness: in.freshness(step),
+	}
+	own := in.own(in.Siblings)
+	if own != nil && in.Settings.Conditions.MaxFailures != nil && in.inStep(*own, step) {
+		f.Own = *own.Application
+	}
+	if in.countsForOthers(own, step) {
+		f.Name = name
+	}
+	if in.Settings.Train {
+		f.Completed = in.completedSinceOwn()
+	}
+	if key := in.Settings.Track; key != "" {
+		f.Track = [2]string{in.Target.Labels[key], in.Target.Labels[key]}
+		if in.Target.OldLabels != nil {
+			f.Track[1] = in.Target.OldLabels[key]
+		}
+	}
+	f.leaveOut(&in)
+	return digest(&f)
+}
+
+// leaveOut empties what makes no difference.
+func (f *facts) leaveOut(in *Input) {
+	// The same for all targets.
+	f.Input.ApplicationSet, f.Input.Siblings, f.Input.Peers, f.Input.Evidence = nil, nil, nil, nil
+	f.Input.Now, f.Input.History.Of = time.Time{}, nil
+	// Computed from the rest for each decision.
+	f.Input.pending, f.Input.behind, f.Input.contents, f.Input.found = nil, false, nil, nil
+	// Step, Track, Repeated, Proving and Completed have what counts of it.
+	f.Input.Target.Name, f.Input.Target.Labels, f.Input.Target.OldLabels = "", nil, nil
+	f.Input.Target.SyncStartedAt, f.Input.Target.SyncFinishedAt = time.Time{}, time.Time{}
+	f.Recorded = Recorded{Pending: f.Recorded.Pending}
+	f.Past.Step, f.Past.Completions, f.Past.Runs, f.Past.RunsFrom = 0, nil, Source{}, 0
+	// What is asked of a sibling of an earlier step alone.
+	f.Past.Freshness, f.Past.Applied, f.Past.Altered, f.Past.Broken = Unknown, time.Time{}, false, time.Time{}
+	f.Own.Name, f.Own.Labels, f.Own.Cluster = "", nil, ""
+	f.Own.HealthSince, f.Own.ReconciledAt = time.Time{}, time.Time{}
+	f.Own.LastOperation.StartedAt, f.Own.LastOperation.FinishedAt = time.Time{}, time.Time{}
+	f.Own.LastSync.FinishedAt, f.Own.LastSync.Since = time.Time{}, time.Time{}
+	// What is asked only of a target that names no revision, or that deploys a change of its spec.
+	if in.Target.Operation.Pinned {
+		f.Input.Target.ReconciledAt = time.Time{}
+	}
+	if !in.changed() {
+		f.Input.History.ContentSince = time.Time{}
+	}
+}
+
+// own is the target among others; nil if it is not one of them.
+func (in *Input) own(among []Sibling) *Sibling {
+	i := slices.IndexFunc(among, func(s Sibling) bool { return s.Name == in.Target.Name })
+	if i < 0 {
+		return nil
+	}
+	return &among[i]
+}
+
+// countsForOthers reports whether one that would be alike is judged in another way, because the two are siblings or
+// peers of each other, and nobody is one of himself; or whether a text has the name of the target. own is the target
+// among its siblings.
+func (in *Input) countsForOthers(own *Sibling, step int) bool {
+	outdates := false
+	if peer := in.own(in.Peers); peer != nil {
+		_, outdates = in.outdatedByPeer(peer.Application)
+	}
+	return outdates || own == nil && in.ApplicationSet.Recorded[in.Target.Name].under(step) ||
+		own != nil && in.before(own, step) || slices.ContainsFunc(in.Settings.Conditions.Approved, in.predates)
+}
+
+// freshness is how new the comparisons of the siblings before a step are.
+func (in *Input) freshness(step int) []Freshness {
+	all := make([]Freshness, len(in.Siblings))
+	for i := range in.Siblings {
+		if s := &in.Siblings[i]; s.Before(step) {
+			all[i] = in.History.Past(s.Name).Freshness
+		}
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+package release
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+)
+
+// Members gives the Applications of an ApplicationSet as last watched.
+type Members interface {
+	Owned(owner types.UID) []*argocd.Projection
+}
+
+// mostLately is how often an Application is refreshed after refusals within overlookedAfter, if Argo CD has compared it
+// since the last time.
+const mostLately = 2
+
+// Requests are the refreshes that stepgate asks for. Whoever may ask for a sync has siblings refreshed when that is
+// refused. So the requests after refusals are bounded, by the Application and whatever the reason: there are as many
+// reasons as revisions. The Releaser bounds its own by what holds syncs up.
+type Requests struct {
+	refresh Refresher
+	members Members
+	clock   clock.PassiveClock
+
+	mu sync.Mutex
+	// lately are those of the last overlookedAfter, oldest first.
+	lately []lately
+}
+
+// lately is a refresh that was asked for, for the syncs of an ApplicationSet, of an Application that was last compared
+// at comparedAt.
+type lately struct {
+	set, app   types.NamespacedName
+	comparedAt time.Time
+	at         time.Time
+}
+
+// NewRequests returns Requests that are made with refresh.
+func NewRequests(refresh Refresher, members Members, clock clock.PassiveClock) *Requests {
+	return &Requests{refresh: refresh, members: members, clock: clock}
+}
+
+// AfterRefusal makes Argo CD compare again what a refusal finds to have been compared too early: whoever was refused
+// may ask again soon. In audit mode it asks for nothing. For a write that is held, a Releaser goes on with the siblings
+// that come later.
+func (q *Requests) AfterRefusal(w *judge.Write, v judge.Verdict) {
+	if w.DryRun || v.Err != nil || !v.Rejects() {
+		return
+	}
+	needed := slices.DeleteFunc(needs(v.Decision, &w.Target, w.Namespace), func(c need) bool {
+		// Where a refresh is pending, somebody has asked.
+		// The Releaser does that later, but it does not know the places.
+		later := v.Held && (c.settling || c.synced) && v.Reason != policy.MaxUpdateReached
+		return c.pending || c.unpolled || later
+	})
+	if len(needed) == 0 {
+		return
+	}
+	set, owned := argocd.AloneKey(w.Namespace, w.Target.Name), []*argocd.Projection(nil)
+	if v.Set != nil {
+		set = types.NamespacedName{Namespace: v.Set.Namespace, Name: v.Set.Name}
+		owned = q.members.Owned(types.UID(v.Set.UID))
+	}
+	if nobodyCompared(&w.Target, owned) {
+		return
+	}
+	for _, c := range q.few(set, needed, owned) {
+		q.refresh.Ask(c.app, c.why, c.comparedAt)
+	}
+}
+
+// nobodyCompared reports whether the operation names a revision with which none of the Applications is compared, and
+// that none has run: to compare them again does not find it either. If none is known, nothing is known.
+func nobodyCompared(t *policy.Target, owned []*argocd.Projection) bool {
+	return len(owned) > 0 && slices.ContainsFunc(t.Wanted, func(s policy.Source) bool {
+		return s.Revision != "" && !slices.Contains(t.Compared, s) && !slices.Contains(t.Ran, s) &&
+			!slices.ContainsFunc(owned, func(p *argocd.Projection) bool {
+				return slices.Contains(p.Application.Compared, s) || slices.Contains(p.Application.Ran, s)
+			})
+	})
+}
+
+// few are the first of what a refusal needs, and remembers them: no more than atOnce are under way for the syncs of an
+// ApplicationSet.
+func (q *Requests) few(set types.NamespacedName, needed []need, owned []*argocd.Projection) (few []need) {
+	comparedAt := map[types.NamespacedName]time.Time{}
+	for _, p := range owned {
+		comparedAt[nameOf(p)] = p.Application.ReconciledAt
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forget()
+	underWay, times, last := 0, map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}
+	for _, l := range q.lately {
+		if at, known := comparedAt[l.app]; l.set == set && (!known || at.Equal(l.comparedAt)) {
+			underWay++
+		}
+		times[l.app]++
+		last[l.app] = l.comparedAt
+	}
+	for _, c := range needed {
+		if n := times[c.app]; n < mostLately && (n == 0 || !last[c.app].Equal(c.comparedAt)) && underWay < atOnce {
+			few = append(few, c)
+			q.lately = append(q.lately, lately{set, c.app, c.comparedAt, q.clock.Now()})
+			underWay++
+		}
+	}
+	return few
+}
+
+// ask asks for a refresh that the Releaser wants.
+func (q *Requests) ask(set, app types.NamespacedName, why string, comparedAt time.Time) {
+	q.mu.Lock()
+	q.forget()
+	q.lately = append(q.lately, lately{set, app, comparedAt, q.clock.Now()})
+	q.mu.Unlock()
+	q.refresh.Ask(app, why, comparedAt)
+}
+
+// askAgain makes Argo CD notice a request that it has overlooked.
+func (q *Requests) askAgain(app types.NamespacedName, comparedAt time.Time) {
+	q.refresh.AskAgain(app, comparedAt)
+}
+
+// forget forgets what was asked for long ago. The caller holds the lock.
+func (q *Requests) forget() {
+	since := q.clock.Now().Add(-overlookedAfter)
+	old := slices.IndexFunc(q.lately, func(l lately) bool { return l.at.After(since) })
+	if old < 0 {
+		old = len(q.lately)
+	}
+	q.lately = slices.Delete(q.lately, 0, old)
+}
