@@ -3,4 +3,4 @@
 package expression
 
 // slower is how much slower the race detector makes it.
-const slower = 10
+const slower = 40
