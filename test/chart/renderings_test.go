@@ -72,7 +72,7 @@ var installations = map[string]part{
 		lacks:  []string{"Role argocd/$NAME-verify"},
 		args:   []string{"--verify-kinds=jobs.v1.batch", "--verify-kinds=analysisruns.v1alpha1.argoproj.io", "--verify-namespaces=team-a", "--verify-create=true"},
 		fields: map[string]string{
-			"Role team-a/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["analysistemplates"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"] ["get"] ["create"]`,
+			"Role team-a/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"]`,
 		},
 	},
 	"keeping maxUpdate": {

@@ -211,10 +211,10 @@ func TestAStolenTokenWithMore(t *testing.T) {
 			tries: func(string) map[string]theft {
 				tests := metav1.ObjectMeta{Namespace: "tests", Name: "evil"}
 				return map[string]theft{
-					"an AnalysisRun in Argo CD's namespace":          {create(ctx, analysisRun(cluster.ArgoNamespace)), ""},
-					"an AnalysisRun in a namespace of Applications":  {create(ctx, analysisRun("team-a")), ""},
-					"an AnalysisRun in one of the namespaces beside": {create(ctx, analysisRun("tests")), ""},
+					"an AnalysisRun in Argo CD's namespace":         {create(ctx, analysisRun(cluster.ArgoNamespace)), ""},
+					"an AnalysisRun in a namespace of Applications": {create(ctx, analysisRun("team-a")), ""},
 
+					"an AnalysisRun in one of the namespaces beside": {create(ctx, analysisRun("tests")), rbac},
 					"read Jobs":                {list(ctx, &batchv1.JobList{}, "tests"), ""},
 					"an AnalysisRun elsewhere": {create(ctx, analysisRun("elsewhere")), rbac},
 					"change an AnalysisRun":    {update(ctx, analysisRun("tests")), rbac},
