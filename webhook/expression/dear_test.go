@@ -96,7 +96,7 @@ func dear() (all []string) {
 	for _, of := range []string{
 		"true", "true||false", "!(false&&true)", "true?true:false", "x==1||x==2||x==3", "object==object", "x==x",
 		"object in object.a", "size(object.a)>0", "int(object.a)==1||true", "object[object.a]==1||true", "has(object.a)",
-		"object.a[x]==1||true", "x.all(y,true)", "x.all(y,y==y)", "x.all(y,y.a=='b')", "x.exists(y,true)||true",
+		"object.a[x]==1||true", "x.all(y,true)", "x.all(y,y==y)", "x.all(y,y.a=='b')", "x.exists(y,true)||true", "object.a.exists(y,true)",
 		"timestamp(object.a)>timestamp(object.a)||true", "string(object.a)==object.a",
 		strings.TrimSuffix(strings.Repeat("true||", 150), "||"), strings.TrimSuffix(strings.Repeat("x==x&&", 120), "&&"),
 	} {
