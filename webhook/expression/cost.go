@@ -13,9 +13,9 @@ import (
 const (
 	// costLimit bounds an evaluation, in CEL's units. It takes some milliseconds. The observer of CEL looks for what it
 	// has seen among all of that, so that the time of one loop grows with the square of it.
-	costLimit = 5_000
+	costLimit = 3_000
 	// usual is how many elements a list of an object has, or characters a text, for all that is known before.
-	usual = 16
+	usual = 12
 	// perUnit is how much of a value a call goes through at the cost of one unit, in bytes or elements.
 	perUnit = 10
 )

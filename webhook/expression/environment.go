@@ -16,7 +16,7 @@ import (
 const (
 	// mostDeep bounds how deep an expression nests, and mostNodes how large it is when its macros are expanded.
 	mostDeep  = 32
-	mostNodes = 512
+	mostNodes = 256
 	// mostRepairs is how often the parser goes on after an error; one error is enough to be told.
 	mostRepairs = 1
 )

@@ -69,7 +69,7 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		"object.?a":                     "its expression is not valid: unsupported syntax '.?' at character 7",
 		strings.Repeat("x", Longest+1):  "its expression has 1025 bytes, more than 1024",
 		strings.Repeat("(", mostDeep+1): "recursion",
-		"true" + strings.Repeat("&&object.a.all(a,a)", 49):   "expression count exceeds limit of 512",
+		"true" + strings.Repeat("&&object.a.all(a,a)", 49):   "expression count exceeds limit of 256",
 		"object.a.replace('a', 'aa') == 'b'":                 "undeclared reference to 'replace'",
 		"object.a.join(',') == 'b'":                          "undeclared reference to 'join'",
 		"'%s'.format([1]) == 'b'":                            "undeclared reference to 'format'",
