@@ -34,10 +34,10 @@ func evidenceRows() map[string]row {
 	}
 	failed := row{
 		scenario: "1:dev > 2:prod", wantReason: policy.VerifyFailed, wantMessage: "step 2" + guest + "may not deploy this " +
-			"(VerifyFailed: " + smoke + ": smoke says Degraded). Next: deploy another revision, or have it verified again",
+			"(VerifyFailed: " + smoke + ": smoke says no (Degraded)). Next: deploy another revision, or have it verified again",
 	}
-	yes := policy.Finding{Answer: policy.Yes, Detail: "smoke says Healthy"}
-	no, progressing := policy.Finding{Answer: policy.No, Detail: "smoke says Degraded"}, "smoke says Progressing"
+	yes := policy.Finding{Answer: policy.Yes, Detail: "smoke says yes (Healthy)"}
+	no, progressing := policy.Finding{Answer: policy.No, Detail: "smoke says no (Degraded)"}, "smoke says not yet (Progressing)"
 	two := func(r row) row {
 		all := &r.settings.Conditions.Verify.Of
 		*all = append([]policy.Verification{{Step: 1, Object: "jobs.batch?a=b"}}, *all...)

@@ -13,6 +13,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -82,7 +83,7 @@ func (o *Options) Config() (settings.Config, error) {
 	}
 	config.ServerAccounts, config.ControllerAccounts = o.Accounts.server, o.Accounts.controller
 	config.ApplicationSetAccounts, config.BypassUsers = o.Accounts.applicationSet, o.Accounts.bypassUsers
-	config.VerifyNamespaces = o.Verify.namespaces
+	config.VerifyNamespaces, config.Expressions = o.Verify.namespaces, expression.NewCompiler(o.Verify.Kinds().Read)
 	config.FourEyes, config.Start, config.MaxUpdate = o.Approvals.fourEyes, o.Start.Enabled, o.MaxUpdate.Enabled
 	return config, nil
 }

@@ -1,12 +1,14 @@
 package flags
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/policy"
@@ -31,6 +33,7 @@ func TestDefaults(t *testing.T) {
 	}))
 	config, err := o.Config()
 	g.Expect(err).NotTo(HaveOccurred())
+	compilesOnly(g, &config)
 	g.Expect(config).To(Equal(settings.Config{
 		Mode: settings.Enforce, Require: policy.RequireRevision,
 		ServerAccounts: o.Accounts.server, ControllerAccounts: o.Accounts.controller, ApplicationSetAccounts: o.Accounts.applicationSet,
@@ -49,7 +52,10 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.Validate()).To(Succeed())
-	g.Expect(o.Config()).To(Equal(settings.Config{
+	config, err := o.Config()
+	g.Expect(err).NotTo(HaveOccurred())
+	compilesOnly(g, &config, "jobs.batch")
+	g.Expect(config).To(Equal(settings.Config{
 		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
@@ -59,6 +65,16 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{
 		Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"},
 	}))
+}
+
+// compilesOnly takes the Compiler of expressions out of a Config. It refuses what is not valid about these kinds, and
+// looks at no other.
+func compilesOnly(g *WithT, config *settings.Config, kinds ...string) {
+	for _, kind := range []string{"jobs.batch", "pods"} {
+		_, err := config.Expressions.Compile(schema.ParseGroupResource(kind), "not valid")
+		g.Expect(err != nil).To(Equal(slices.Contains(kinds, kind)), kind)
+	}
+	config.Expressions = nil
 }
 
 // complete is a command line without a mistake.

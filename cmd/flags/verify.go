@@ -24,19 +24,24 @@ type Verify struct {
 func (v *Verify) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&v.kinds, "verify-kinds", nil,
 		"kinds of objects that the annotation "+settings.VerifyAnnotation+" may name, as RESOURCE.VERSION.GROUP, such as "+
-			"analysisruns.v1alpha1.argoproj.io or jobs.v1.batch; needs the permission to get, list and watch them (repeatable)")
+			"analysisruns.v1alpha1.argoproj.io or jobs.v1.batch, but no secrets; needs the permission to get, list and watch "+
+			"them (repeatable)")
 	f.StringSliceVar(&v.namespaces, "verify-namespaces", nil,
 		"namespaces that the annotation "+settings.VerifyAnnotation+" may name beside its own (repeatable)")
 	f.BoolVar(&v.Create, "verify-create", false,
-		"in enforce mode, create the AnalysisRuns for which "+settings.VerifyAnnotation+" names an AnalysisTemplate; needs "+
-			"--release, and the permission to get AnalysisTemplates and to create AnalysisRuns")
+		"in enforce mode, create the AnalysisRuns for which "+settings.VerifyAnnotation+" names an AnalysisTemplate of its own "+
+			"namespace; needs --release, and the permission to get AnalysisTemplates and to create AnalysisRuns")
 }
 
 func (v *Verify) validate() error {
 	for _, text := range v.kinds {
-		if _, ok := parseKind(text); !ok {
+		kind, ok := parseKind(text)
+		if !ok {
 			return command.Usage("--verify-kinds: %q is not RESOURCE.VERSION.GROUP, such as analysisruns.v1alpha1.argoproj.io",
 				text)
+		}
+		if evidence.Secret(kind) {
+			return command.Usage("--verify-kinds: %s hold secrets, and what is said of them would tell what they are", text)
 		}
 	}
 	for _, name := range v.namespaces {

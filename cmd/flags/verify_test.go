@@ -11,11 +11,13 @@ import (
 
 func TestVerifyFlagsThatAreWrong(t *testing.T) {
 	for args, want := range map[string]string{
-		"--verify-kinds jobs":          `--verify-kinds: "jobs" is not RESOURCE.VERSION.GROUP`,
-		"--verify-kinds jobs.batch":    `--verify-kinds: "jobs.batch" is not RESOURCE.VERSION.GROUP`,
-		"--verify-kinds Jobs.v1.batch": `--verify-kinds: "Jobs.v1.batch" is not RESOURCE.VERSION.GROUP`,
-		"--verify-namespaces A":        `--verify-namespaces: "A" is not the name of a namespace`,
-		"--verify-create":              "--verify-create needs analysisruns.argoproj.io among --verify-kinds",
+		"--verify-kinds jobs":                   `--verify-kinds: "jobs" is not RESOURCE.VERSION.GROUP`,
+		"--verify-kinds jobs.batch":             `--verify-kinds: "jobs.batch" is not RESOURCE.VERSION.GROUP`,
+		"--verify-kinds Jobs.v1.batch":          `--verify-kinds: "Jobs.v1.batch" is not RESOURCE.VERSION.GROUP`,
+		"--verify-kinds secrets.v1":             "--verify-kinds: secrets.v1 hold secrets",
+		"--verify-kinds secrets.v1.example.com": "--verify-kinds: secrets.v1.example.com hold secrets",
+		"--verify-namespaces A":                 `--verify-namespaces: "A" is not the name of a namespace`,
+		"--verify-create":                       "--verify-create needs analysisruns.argoproj.io among --verify-kinds",
 		"--verify-create --release=false --verify-kinds analysisruns.v1alpha1.argoproj.io": "--verify-create needs --release",
 		"--max-update":                    `--max-update-namespace: "" is not the name of a namespace (--max-update needs it)`,
 		"--max-update-namespace stepgate": "--max-update-namespace goes with --max-update only",

@@ -230,6 +230,7 @@ func (c *checker) parser(namespace string, annotations argocd.Annotations) *sett
 		}
 		config.VerifyNamespaces = []string{settings.AnyNamespace}
 	}
+	config.Expressions = c.compiler
 	return settings.NewParser(config, c.options.Clock)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -58,7 +59,9 @@ type Options struct {
 type checker struct {
 	*Subject
 	options Options
-	steps   []policy.Step
+	// compiler compiles expressions about any kind, also about those that the installation does not read yet.
+	compiler *expression.Compiler
+	steps    []policy.Step
 	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said
 	// about that.
 	broken map[int]bool
@@ -71,9 +74,12 @@ type checker struct {
 func Check(s *Subject, options Options) Result { return check(s, options).sorted() }
 
 func check(s *Subject, options Options) *checker {
-	c := &checker{Subject: s, options: options, broken: map[int]bool{}, all: map[int]bool{}, result: Result{
-		Namespace: s.Set.Namespace, Name: s.Set.Name, File: s.File, Document: s.Document, Findings: []Finding{},
-	}}
+	c := &checker{
+		Subject: s, options: options, compiler: expression.NewCompiler(expression.AnyKind),
+		broken: map[int]bool{}, all: map[int]bool{}, result: Result{
+			Namespace: s.Set.Namespace, Name: s.Set.Name, File: s.File, Document: s.Document, Findings: []Finding{},
+		},
+	}
 	if s.invalid != nil {
 		c.found("invalid-object", s.invalid.path, s.invalid.message)
 		return c

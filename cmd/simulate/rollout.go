@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -118,7 +119,8 @@ func (r *Rollout) check() error {
 
 // settings reads the annotations of the ApplicationSet as a stepgate with its default flags does.
 func (r *Rollout) settings() settings.Settings {
-	return settings.NewParser(settings.Config{}, clocks.RealClock{}).Of(argocd.NewApplicationSet(r.Set))
+	config := settings.Config{Expressions: expression.NewCompiler(expression.AnyKind)}
+	return settings.NewParser(config, clocks.RealClock{}).Of(argocd.NewApplicationSet(r.Set))
 }
 
 // mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where

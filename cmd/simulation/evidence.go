@@ -22,8 +22,9 @@ type testimonies struct {
 	watches []func(testimony)
 	// tester makes objects for whatever waits for evidence; nil if nobody does.
 	tester *tester
-	// run is what the AnalysisRuns say that stepgate creates.
-	run tester
+	// run is what the AnalysisRuns say that stepgate creates, and created is for which ApplicationSet it has, by their name.
+	run     tester
+	created map[string]string
 }
 
 // testimony is one object, and what it says. It is not changed, but replaced.
@@ -34,6 +35,8 @@ type testimony struct {
 	// says is yes, no, nothing, or leaving for one that is being deleted.
 	says    string
 	version int
+	// created is the UID of the ApplicationSet for which stepgate has created it; empty if somebody else has.
+	created string
 }
 
 // tester says the same of everything, some time after it was asked.
@@ -44,7 +47,7 @@ type tester struct {
 
 func noTestimonies() testimonies {
 	return testimonies{
-		objects: map[string]testimony{}, changed: map[string]time.Duration{},
+		objects: map[string]testimony{}, changed: map[string]time.Duration{}, created: map[string]string{},
 		run: tester{says: saysYes, after: 10 * time.Second},
 	}
 }
@@ -95,9 +98,10 @@ func (w *world) testimony(name, says, label string) {
 	e := &w.evidence
 	e.version++
 	old := e.objects[name]
-	now := testimony{name, label, says, e.version}
+	now := testimony{name, label, says, e.version, e.created[name]}
 	if says == saysGone {
 		delete(e.objects, name)
+		delete(e.created, name)
 	} else {
 		e.objects[name] = now
 	}
@@ -156,12 +160,13 @@ func (w *world) test(object, label string, t tester) {
 	})
 }
 
-// runCreated is called when stepgate has an AnalysisRun created of a suite.
-func (w *world) runCreated(step int, suite, label string) {
+// runCreated is called when stepgate has an AnalysisRun created of a suite, for an ApplicationSet.
+func (w *world) runCreated(step int, suite, label, set string) {
 	object := fmt.Sprintf("%s-%d-%s", suite, step+1, label)
 	if _, exists := w.evidence.objects[object]; exists {
 		return
 	}
+	w.evidence.created[object] = set
 	w.test(object, label, w.evidence.run)
 }
 
@@ -200,11 +205,11 @@ func (c *conditions) checks(step int) (all []check, unreadable bool) {
 	return all, false
 }
 
-// speaking are the objects that a check asks about a revision.
+// speaking are the objects that a check asks about a revision: those that stepgate has created, if it creates them.
 func (w *world) speaking(c check, label string) (all []testimony) {
 	for _, name := range slices.Sorted(maps.Keys(w.evidence.objects)) {
 		t := w.evidence.objects[name]
-		if t.kind() == c.kind && t.label == label && (t.name == c.name || c.suite != "" && t.suite() == c.suite) {
+		if t.kind() == c.kind && t.label == label && (!c.creates || t.created != "") && (t.name == c.name || c.suite != "" && t.suite() == c.suite) {
 			all = append(all, t)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/release"
@@ -107,6 +108,7 @@ func (r *replica) start() {
 		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
 		Hold: !r.w.scenario.Refuses, Release: true, Start: r.w.scenario.Start,
 		Account: stepgateAccount, MaxUpdate: r.w.scenario.MaxUpdate == keepMaxUpdate,
+		Expressions: expression.NewCompiler(verifiedKinds.Read),
 	}
 	if r.w.scenario.Audit {
 		config.Mode = settings.Audit

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"github.com/stepgate/stepgate/policy"
@@ -97,13 +97,13 @@ func (r *replica) testified(t testimony) {
 }
 
 // Create is release.Creator: evidence.Creator in virtual time.
-func (r *replica) Create(_ *policy.ApplicationSet, v settings.Verification, what string) {
+func (r *replica) Create(set *policy.ApplicationSet, v settings.Verification, what string) {
 	key := runKey{v.Step, evidence.LabelOf(what)}
 	if at, created := r.verified.created[key]; key.label == "" || created && r.w.now-at < createdFor {
 		return
 	}
 	r.verified.created[key] = r.w.now
-	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.runCreated(key.step, v.Selector["suite"], key.label) })
+	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.runCreated(key.step, v.Selector["suite"], key.label, set.UID) })
 }
 
 // object is what an object says, as those who run Jobs and AnalysisRuns write it.
@@ -130,7 +130,11 @@ func (t testimony) object() *unstructured.Unstructured {
 	}
 	o.Object["status"] = status
 	o.SetName(t.name)
-	o.SetLabels(map[string]string{"suite": t.suite(), evidence.RevisionLabel: t.label})
+	labels := map[string]string{"suite": t.suite(), evidence.RevisionLabel: t.label}
+	if t.created != "" {
+		labels[evidence.ForLabel] = t.created
+	}
+	o.SetLabels(labels)
 	if t.says == saysLeaving {
 		o.SetDeletionTimestamp(&metav1.Time{Time: epoch})
 	}
@@ -174,27 +178,15 @@ func (m metadataOf) List(_ context.Context, o metav1.ListOptions) (*metav1.Parti
 	return list, nil
 }
 
-// objectsOfWorld are the same as dynamic.Interface.
+// objectsOfWorld are the same as evidence.Getter.
 type objectsOfWorld struct{ w *world }
 
-func (v objectsOfWorld) Resource(kind schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	return objectsOf{w: v.w, kind: kind}
-}
-
-type objectsOf struct {
-	dynamic.NamespaceableResourceInterface
-	w    *world
-	kind schema.GroupVersionResource
-}
-
-func (o objectsOf) Namespace(string) dynamic.ResourceInterface { return o }
-
-func (o objectsOf) Get(
-	_ context.Context, name string, _ metav1.GetOptions, _ ...string,
+func (o objectsOfWorld) Get(
+	_ context.Context, kind schema.GroupVersionResource, name types.NamespacedName,
 ) (*unstructured.Unstructured, error) {
-	t, exists := o.w.evidence.objects[name]
+	t, exists := o.w.evidence.objects[name.Name]
 	if !exists {
-		return nil, apierrors.NewNotFound(o.kind.GroupResource(), name)
+		return nil, apierrors.NewNotFound(kind.GroupResource(), name.Name)
 	}
 	return t.object(), nil
 }

@@ -129,9 +129,7 @@ func (b *builder) judges() (err error) {
 	if b.verified, err = newVerification(o, c); err != nil {
 		return err
 	}
-	if b.verified != nil {
-		judged.Evidence = b.verified
-	}
+	judged.Evidence = b.verified
 	b.judge = judge.New(b.config, judged)
 	dependencies := webhook.Dependencies{
 		Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories), Requests: b.requests,
@@ -152,9 +150,7 @@ func (b *builder) judges() (err error) {
 // release makes what releases, starts and has evidence created, and what has it look again.
 func (b *builder) release() (err error) {
 	b.known.OnChange(b.changed)
-	if b.verified != nil {
-		b.verified.OnChange(b.lookAtVerified(b.judge.Parser))
-	}
+	b.verified.OnChange(b.lookAtVerified(b.judge.Parser))
 	if !b.config.Release {
 		return nil
 	}
@@ -167,7 +163,7 @@ func (b *builder) release() (err error) {
 		}
 		releaser.StartWith(b.starts.queue)
 	}
-	if b.verified != nil && b.verified.creator != nil {
+	if b.verified.creator != nil {
 		releaser.VerifyWith(b.verified.creator)
 	}
 	b.look = func(set types.NamespacedName) {

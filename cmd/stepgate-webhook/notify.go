@@ -59,9 +59,7 @@ func newNotifications(
 	options := notify.Options{
 		Config: config, Known: known, Gated: o.Gate.Namespaces.Gated, Source: cluster, Store: cluster, Observer: metrics,
 		Poster: untold{kube.EventCreator{Clientset: clientset}, identity, log}, Clock: clock.RealClock{},
-	}
-	if verified != nil {
-		options.Evidence = evidence.Watched{Watch: verified.Watch}
+		Evidence: evidence.Watched{Watch: verified.Watch},
 	}
 	notifier := notify.New(options)
 	notifier.HearEngine(log)

@@ -32,8 +32,8 @@ type program struct {
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update
-	verified  *verification   // nil without --verify-kinds
-	told      *notifications  // nil without --notifications
+	verified  *verification
+	told      *notifications // nil without --notifications
 	endpoints []endpoint
 	traces    *tracer
 	// look has the Releaser look at an ApplicationSet.
@@ -61,9 +61,7 @@ func (p *program) run(ctx context.Context) error {
 	if p.sweeper != nil {
 		group.Go(func() error { p.sweeper.Run(running); return nil })
 	}
-	if p.verified != nil {
-		group.Go(func() error { return ended(running, "watch of evidence", p.verified.run(running)) })
-	}
+	group.Go(func() error { return ended(running, "watch of evidence", p.verified.run(running)) })
 	if p.told != nil {
 		group.Go(func() error { p.told.run(running); return nil })
 	}

@@ -42,9 +42,7 @@ func uiEndpoint(
 	}
 	options := extension.Options{
 		Config: config, Known: known, Objects: objects, Gated: o.Gate.Namespaces.Gated, Clock: clock.RealClock{},
-	}
-	if verified != nil {
-		options.Evidence = evidence.Watched{Watch: verified.Watch}
+		Evidence: evidence.Watched{Watch: verified.Watch},
 	}
 	if config.MaxUpdate {
 		clientset, err := kubernetes.NewForConfig(client)

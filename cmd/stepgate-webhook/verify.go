@@ -20,22 +20,24 @@ type verification struct {
 	creator *evidence.Creator // nil without --verify-create
 }
 
-// newVerification returns a verification, or nil if there is none.
+// newVerification returns a verification. Without --verify-kinds it reads nothing, and says so.
 func newVerification(o *flags.Options, c *kube.Cluster) (*verification, error) {
 	kinds := o.Verify.Kinds()
-	if len(kinds) == 0 {
-		return nil, nil
-	}
-	objects, err := dynamic.NewForConfig(c.Config)
+	objects, err := evidence.NewObjects(c.Config)
 	if err != nil {
-		return nil, fmt.Errorf("API server client: %w", err)
+		return nil, err
 	}
+	reader := evidence.NewReader(kinds, c.Versions, objects)
 	v := &verification{Source: &evidence.Source{
-		Watch:  evidence.NewWatch(kinds, o.Verify.Watched(o.Gate.Namespaces.Watched()), objects),
-		Reader: evidence.NewReader(kinds, c.Versions, objects),
+		Watch:  evidence.NewWatch(kinds, o.Verify.Watched(o.Gate.Namespaces.Watched()), c.Versions, reader),
+		Reader: reader,
 	}}
 	if runs, _ := kinds.Of(settings.Templated); o.Verify.Create {
-		v.creator = evidence.NewCreator(runs, objects)
+		creates, err := dynamic.NewForConfig(c.Config)
+		if err != nil {
+			return nil, fmt.Errorf("API server client: %w", err)
+		}
+		v.creator = evidence.NewCreator(runs, objects, creates)
 	}
 	return v, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -76,6 +77,7 @@ func defaults(by string) installed {
 	if err != nil {
 		return installed{by: err.Error()} // the strictest configuration
 	}
+	config.Expressions = expression.NewCompiler(expression.AnyKind)
 	return installed{config: config, projects: o.Gate.Projects(), by: by}
 }
 

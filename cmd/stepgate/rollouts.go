@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +27,7 @@ type rollouts struct {
 	clients *kube.Cluster
 	live    *siblings.APIServer
 	reader  *rollout.Reader
-	objects dynamic.Interface // for evidence
+	objects evidence.Getter
 	places  recentPlaces
 }
 
@@ -58,8 +56,8 @@ func (c *cli) rollouts() (*rollouts, error) {
 	}
 	live := siblings.NewAPIServer(clients.Objects, clients.Versions, rollout.NoObserver{})
 	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Objects, live)}
-	if r.objects, err = dynamic.NewForConfig(clients.Config); err != nil {
-		return nil, fmt.Errorf("API server client: %w", err)
+	if r.objects, err = evidence.NewObjects(clients.Config); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

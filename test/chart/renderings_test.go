@@ -36,7 +36,7 @@ type part struct {
 var installations = map[string]part{
 	"with the defaults": {
 		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
-		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-sent", "Role argocd/$NAME-notifications", "ValidatingAdmissionPolicy $NAME-configmaps"},
+		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-sent", "Role argocd/$NAME-notifications", "ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicy $NAME-evidence"},
 		args:  []string{"--mode=audit", "--pin=off", "--start=false", "--cert-mode=self", "--cert-secret=gates/$NAME-ca"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
@@ -68,11 +68,12 @@ var installations = map[string]part{
 	},
 	"waiting for evidence": {
 		values: "{config: {mode: enforce, verify: {kinds: [jobs.v1.batch, analysisruns.v1alpha1.argoproj.io], namespaces: [team-a], create: true}}, argocd: {applicationNamespaces: [argocd]}}",
-		has:    []string{"Role team-a/$NAME-verify", "RoleBinding team-a/$NAME-verify"},
-		lacks:  []string{"Role argocd/$NAME-verify"},
-		args:   []string{"--verify-kinds=jobs.v1.batch", "--verify-kinds=analysisruns.v1alpha1.argoproj.io", "--verify-namespaces=team-a", "--verify-create=true"},
+		has: []string{"Role team-a/$NAME-verify", "RoleBinding team-a/$NAME-verify",
+			"ValidatingAdmissionPolicy $NAME-evidence", "ValidatingAdmissionPolicyBinding $NAME-evidence"},
+		lacks: []string{"Role argocd/$NAME-verify"},
+		args:  []string{"--verify-kinds=jobs.v1.batch", "--verify-kinds=analysisruns.v1alpha1.argoproj.io", "--verify-namespaces=team-a", "--verify-create=true"},
 		fields: map[string]string{
-			"Role team-a/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["analysistemplates"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"] ["get"] ["create"]`,
+			"Role team-a/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"]`,
 		},
 	},
 	"keeping maxUpdate": {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/places"
 )
 
@@ -212,10 +213,10 @@ func TestAStolenTokenWithMore(t *testing.T) {
 			tries: func(string) map[string]theft {
 				tests := metav1.ObjectMeta{Namespace: "tests", Name: "evil"}
 				return map[string]theft{
-					"an AnalysisRun in Argo CD's namespace":          {create(ctx, analysisRun(cluster.ArgoNamespace)), ""},
-					"an AnalysisRun in a namespace of Applications":  {create(ctx, analysisRun("team-a")), ""},
-					"an AnalysisRun in one of the namespaces beside": {create(ctx, analysisRun("tests")), ""},
+					"an AnalysisRun in Argo CD's namespace":         {create(ctx, analysisRun(cluster.ArgoNamespace)), ""},
+					"an AnalysisRun in a namespace of Applications": {create(ctx, analysisRun("team-a")), ""},
 
+					"an AnalysisRun in one of the namespaces beside": {create(ctx, analysisRun("tests")), rbac},
 					"read Jobs":                {list(ctx, &batchv1.JobList{}, "tests"), ""},
 					"an AnalysisRun elsewhere": {create(ctx, analysisRun("elsewhere")), rbac},
 					"change an AnalysisRun":    {update(ctx, analysisRun("tests")), rbac},
@@ -271,6 +272,38 @@ func TestAStolenTokenWithMore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOnlyStepgateSaysForWhomItCreates has others write the label of what stepgate has created.
+func TestOnlyStepgateSaysForWhomItCreates(t *testing.T) {
+	installAnalysisRuns(t)
+	install(t, "stepgate", "forwhom", "config.verify.create=true", "config.verify.kinds={analysisruns.v1alpha1.argoproj.io}")
+	g, ctx := NewWithT(t), t.Context()
+	stepgate, err := client.New(account(t, "forwhom", "stepgate"), client.Options{
+		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	labelled := func(name, label string) client.Object {
+		run := analysisRun(cluster.ArgoNamespace)
+		run.SetName(name)
+		run.SetLabels(map[string]string{evidence.RevisionLabel: "abc", label: "uid"})
+		return run
+	}
+	const denied = "only stepgate may write the label stepgate.io/for of an AnalysisRun"
+	// A policy takes effect a moment after it was stored.
+	g.Eventually(func() error { return create(ctx, labelled("forged", evidence.ForLabel))(shared.Admin) }).
+		Should(MatchError(ContainSubstring(denied)))
+	g.Expect(shared.Admin.Create(ctx, labelled("others", "check"))).To(Succeed())
+	g.Expect(stepgate.Create(ctx, labelled("created", evidence.ForLabel))).To(Succeed())
+	relabel := func(name, labels string) error {
+		run := analysisRun(cluster.ArgoNamespace)
+		run.SetName(name)
+		return shared.Admin.Patch(ctx, run, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":`+labels+`}}`)))
+	}
+	g.Expect(relabel("others", `{"`+evidence.ForLabel+`":"uid"}`)).To(MatchError(ContainSubstring(denied)))
+	g.Expect(relabel("created", `{"`+evidence.ForLabel+`":null}`)).To(MatchError(ContainSubstring(denied)))
+	g.Expect(relabel("created", `{"`+evidence.ForLabel+`":"another"}`)).To(MatchError(ContainSubstring(denied)))
+	g.Expect(relabel("created", `{"check":"smoke"}`)).To(Succeed())
 }
 
 func create(ctx context.Context, o client.Object) func(client.Client) error {

@@ -173,6 +173,7 @@ func TestBadValues(t *testing.T) {
 		"no account":                           {"serviceAccount.create=false", "serviceAccount.name: with serviceAccount.create=false, name the service account"},
 		"the handler of a probe":               {"livenessProbe.httpGet.path=/x", "livenessProbe.httpGet: take it out"},
 		"another handler of a probe":           {"startupProbe.exec.command={true}", "startupProbe.exec: take it out"},
+		"Secrets as evidence":                  {"config.verify.kinds={jobs.v1.batch,secrets.v1}", "config.verify.kinds: secrets.v1 hold secrets"},
 		"a test where no pattern gates":        {"argocd.applicationNamespaces={a-*},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
 		"a test where nothing is gated":        {"argocd.applicationNamespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
 	} {

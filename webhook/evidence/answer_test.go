@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/policy"
@@ -22,19 +23,20 @@ func object(g *WithT, text string) *unstructured.Unstructured {
 
 // TestHealthSays goes by Argo CD's own checks and scripts.
 func TestHealthSays(t *testing.T) {
+	yes, no := policy.Finding{Answer: policy.Yes, Detail: "yes (Healthy)"}, policy.Finding{Answer: policy.No, Detail: "no (Degraded)"}
 	const run = "{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, metadata: {name: smoke}, status: {phase: "
 	for text, want := range map[string]policy.Finding{
-		run + "Successful}}":               {Answer: policy.Yes, Detail: "Healthy"},
-		run + "Failed, message: p99 > 1}}": {Answer: policy.No, Detail: "Degraded: p99 > 1"},
-		run + "Error}}":                    {Answer: policy.No, Detail: "Degraded: Analysis run had an error"},
-		run + "Running}}":                  {Detail: "Progressing"},
-		run + "Inconclusive}}":             {Detail: "Unknown"},
-		"{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, metadata: {name: smoke}}":                                                                      {Detail: "Progressing"},
-		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}}":                                                                                          {Detail: "Progressing"},
-		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}, status: {conditions: [{type: Complete, status: 'True'}]}}":                                {Answer: policy.Yes, Detail: "Healthy"},
-		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}, status: {conditions: [{type: Failed, status: 'True', message: BackoffLimitExceeded}]}}":   {Answer: policy.No, Detail: "Degraded: BackoffLimitExceeded"},
-		"{apiVersion: v1, kind: ConfigMap, metadata: {name: smoke}}":                                                                                          {Detail: `Argo CD knows no health of this kind: add "if EXPRESSION"`},
-		"{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: x, generation: 1}, spec: {}, status: {observedGeneration: '1', phase: Degraded}}": {Answer: policy.No, Detail: "Degraded: "},
+		run + "Successful}}":               yes,
+		run + "Failed, message: p99 > 1}}": no,
+		run + "Error}}":                    no,
+		run + "Running}}":                  expression.NotYet("Progressing"),
+		run + "Inconclusive}}":             expression.NotYet("Unknown"),
+		"{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, metadata: {name: smoke}}":                                                                      expression.NotYet("Progressing"),
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}}":                                                                                          expression.NotYet("Progressing"),
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}, status: {conditions: [{type: Complete, status: 'True'}]}}":                                yes,
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}, status: {conditions: [{type: Failed, status: 'True', message: BackoffLimitExceeded}]}}":   no,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: smoke}}":                                                                                          expression.NotYet(`Argo CD knows no health of this kind: add "if EXPRESSION"`),
+		"{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: x, generation: 1}, spec: {}, status: {observedGeneration: '1', phase: Degraded}}": no,
 	} {
 		g := NewWithT(t)
 		g.Expect(healthSays(object(g, text))).To(Equal(want), text)
@@ -44,7 +46,7 @@ func TestHealthSays(t *testing.T) {
 // TestFound wants one object at least, and that all say yes.
 func TestFound(t *testing.T) {
 	g := NewWithT(t)
-	program, err := expression.NewCompiler().Compile("object.says")
+	program, err := expression.NewCompiler(expression.AnyKind).Compile(schema.GroupResource{}, "object.says")
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &settings.Verification{Selector: labels.Set{"suite": "smoke"}, If: program}
 	one := func(name, says string, extra ...string) *unstructured.Unstructured {
@@ -65,10 +67,11 @@ func TestFound(t *testing.T) {
 		"of another revision":    {[]*unstructured.Unstructured{other, plain}, policy.Finding{Detail: "there is none with the label stepgate.io/revision=abc"}},
 		"one says yes":           {[]*unstructured.Unstructured{one("a", "'yes'"), other}, policy.Finding{Answer: policy.Yes, Detail: "a says yes"}},
 		"one of two says no":     {[]*unstructured.Unstructured{one("b", "'no'"), one("a", "'yes'")}, policy.Finding{Answer: policy.No, Detail: "b says no"}},
-		"one of two waits":       {[]*unstructured.Unstructured{one("a", "'yes'"), one("b", "'wait'")}, policy.Finding{Detail: "b says wait"}},
+		"one of two waits":       {[]*unstructured.Unstructured{one("a", "'yes'"), one("b", "'wait'")}, policy.Finding{Detail: "b says not yet"}},
 		"one waits, one says no": {[]*unstructured.Unstructured{one("a", "'wait'"), one("b", "'no'")}, policy.Finding{Answer: policy.No, Detail: "b says no"}},
-		"it is being deleted":    {[]*unstructured.Unstructured{one("a", "'yes'", ", deletionTimestamp: '2026-01-01T00:00:00Z'")}, policy.Finding{Detail: "a says nothing: it is being deleted"}},
-		"no status yet":          {[]*unstructured.Unstructured{object(g, "{metadata: {name: a, labels: {suite: smoke, stepgate.io/revision: abc}}}")}, policy.Finding{Detail: "a says its expression gives no answer: no such key: says"}},
+		"it is being deleted":    {[]*unstructured.Unstructured{one("a", "'yes'", ", deletionTimestamp: '2026-01-01T00:00:00Z'")}, policy.Finding{Detail: "a says not yet (it is being deleted)"}},
+		"it says something else": {[]*unstructured.Unstructured{one("a", "a secret")}, policy.Finding{Detail: "a says not yet"}},
+		"no status yet":          {[]*unstructured.Unstructured{object(g, "{metadata: {name: a, labels: {suite: smoke, stepgate.io/revision: abc}}}")}, policy.Finding{Detail: "a says not yet (its expression gives no answer)"}},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Among(v, "abc", tc.objects)).To(Equal(tc.want)) })
 	}

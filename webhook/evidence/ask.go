@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -19,13 +18,6 @@ type Asker struct {
 	reader *Reader
 	mu     sync.Mutex
 	asked  map[question]policy.Finding
-}
-
-type question struct {
-	namespace string
-	v         policy.Verification
-	program   *expression.Program
-	what      string
 }
 
 // NewAsker returns an Asker that has asked nothing yet.
@@ -54,7 +46,7 @@ func (a *Asker) Known(all []settings.Verification) policy.Evidence {
 func (a *Asker) Read(ctx context.Context, v *settings.Verification, what string) (policy.Finding, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	q := question{v.Namespace, v.Verification, v.If, what}
+	q := questionOf(v, what)
 	if found, asked := a.asked[q]; asked {
 		return found, nil
 	}

@@ -35,11 +35,13 @@ const (
 	longestName = 200
 )
 
-// Creator creates AnalysisRuns from AnalysisTemplates: one for each step, template and revision, as its name says. So
-// it does not matter how many replicas do it, and an AnalysisRun that somebody deletes is created again, as long as
-// something waits for it.
+// Creator creates AnalysisRuns from AnalysisTemplates, for an ApplicationSet in its own namespace: whoever may write the
+// ApplicationSet may not be allowed to run anything elsewhere. There is one for each step, template and revision, as its
+// name says. So it does not matter how many replicas do it, and an AnalysisRun that somebody deletes is created again,
+// as long as something waits for it.
 type Creator struct {
 	kind, templates schema.GroupVersionResource
+	reads           Getter
 	objects         dynamic.Interface
 	wanted          chan run
 	created         *cache.LRUExpireCache
@@ -53,17 +55,18 @@ type run struct {
 }
 
 // NewCreator returns a Creator of AnalysisRuns of a version.
-func NewCreator(kind schema.GroupVersionResource, objects dynamic.Interface) *Creator {
+func NewCreator(kind schema.GroupVersionResource, reads Getter, objects dynamic.Interface) *Creator {
 	return &Creator{
-		kind: kind, templates: kind.GroupVersion().WithResource("analysistemplates"), objects: objects,
-		wanted: make(chan run, mostToCreate), created: cache.NewLRUExpireCache(mostCreated),
+		kind: kind, templates: kind.GroupVersion().WithResource("analysistemplates"), reads: reads,
+		objects: objects, wanted: make(chan run, mostToCreate), created: cache.NewLRUExpireCache(mostCreated),
 	}
 }
 
 // Create has an AnalysisRun created that says whether a step of an ApplicationSet may deploy something. It never waits.
 func (c *Creator) Create(set *policy.ApplicationSet, v settings.Verification, what string) {
 	r := run{set, v, what}
-	if _, created := c.created.Get(r.key()); created || v.Template == "" || LabelOf(what) == "" {
+	if _, created := c.created.Get(r.key()); created || v.Template == "" || v.Namespace != set.Namespace ||
+		LabelOf(what) == "" {
 		return
 	}
 	select {
@@ -104,7 +107,7 @@ func (r *run) name() string {
 func (c *Creator) create(ctx context.Context, r run) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	template, err := c.objects.Resource(c.templates).Namespace(r.v.Namespace).Get(ctx, r.v.Template, metav1.GetOptions{})
+	template, err := c.reads.Get(ctx, c.templates, types.NamespacedName{Namespace: r.v.Namespace, Name: r.v.Template})
 	if err != nil {
 		return fmt.Errorf("AnalysisTemplate %s/%s: %w", r.v.Namespace, r.v.Template, err)
 	}
@@ -126,20 +129,19 @@ func (r *run) of(template *unstructured.Unstructured, kind schema.GroupVersionRe
 		}
 	}
 	r.fill(spec["args"])
-	labels := map[string]string{RevisionLabel: LabelOf(r.what)}
+	labels := map[string]string{}
 	for key, value := range r.v.Selector {
 		labels[key] = value
 	}
+	labels[RevisionLabel], labels[ForLabel] = LabelOf(r.what), r.set.UID
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetAPIVersion(kind.GroupVersion().String())
 	o.SetKind("AnalysisRun")
 	o.SetName(r.name())
 	o.SetLabels(labels)
-	if r.v.Namespace == r.set.Namespace { // an owner is in the same namespace
-		o.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: r.set.Name, UID: types.UID(r.set.UID),
-		}})
-	}
+	o.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: r.set.Name, UID: types.UID(r.set.UID),
+	}})
 	return o
 }
 

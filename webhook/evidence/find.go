@@ -16,39 +16,66 @@ import (
 // mostObjects bounds the objects that speak of one revision: each is read live.
 const mostObjects = 10
 
-// selector selects the objects of a Verification that speak of a revision.
-func selector(v *settings.Verification, revision string) labels.Selector {
-	set := labels.Set{}
+// selectors select the objects of a Verification that speak of a revision: those that stepgate has created for its
+// ApplicationSet, and, unless it creates them, those of others. What it has created for another ApplicationSet, it has
+// because somebody asked it to who may not be allowed to do so himself.
+func selectors(v *settings.Verification, revision string) []labels.Selector {
+	own := labels.Set{}
 	for key, value := range v.Selector {
-		set[key] = value
+		own[key] = value
 	}
-	set[RevisionLabel] = revision
-	return set.AsSelector()
+	own[RevisionLabel], own[ForLabel] = revision, v.For
+	if v.Template != "" {
+		return []labels.Selector{own.AsSelector()}
+	}
+	others := labels.Set{}
+	for key, value := range own {
+		others[key] = value
+	}
+	delete(others, ForLabel)
+	return []labels.Selector{own.AsSelector(), others.AsSelector().Add(notCreated)}
 }
 
-// found is what objects say together: yes if there is one and all say yes, and no as soon as one says no.
-func found(v *settings.Verification, revision string, objects []*unstructured.Unstructured) policy.Finding {
+// notCreated is what the labels have to be of what stepgate has not created.
+var notCreated = requirement("!" + ForLabel)
+
+// requirement is the first of a selector that is valid.
+func requirement(text string) labels.Requirement {
+	selector, _ := labels.Parse(text)
+	all, _ := selector.Requirements()
+	return all[0]
+}
+
+// speaks reports whether an object of the kind and the namespace of a Verification is one of those that are selected.
+func speaks(v *settings.Verification, selected []labels.Selector, name string, of map[string]string) bool {
+	return (v.Name == "" || name == v.Name) && slices.ContainsFunc(selected, func(s labels.Selector) bool {
+		return s.Matches(labels.Set(of))
+	})
+}
+
+// said is what one object says.
+type said struct {
+	name string
+	policy.Finding
+}
+
+// together is what objects say together: yes if there is one and all say yes, and no as soon as one says no.
+func together(v *settings.Verification, revision string, each []said) policy.Finding {
 	switch {
-	case revision == "":
-		return policy.Finding{Detail: "no label can stand for what is deployed"}
-	case len(objects) == 0:
+	case len(each) == 0:
 		return none(v, revision)
-	case len(objects) > mostObjects:
+	case len(each) > mostObjects:
 		return tooMany(revision)
 	}
-	objects = slices.Clone(objects)
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(a.GetName(), b.GetName())
-	})
+	slices.SortFunc(each, func(a, b said) int { return strings.Compare(a.name, b.name) })
 	all := policy.Finding{Answer: policy.Yes}
-	for _, o := range objects {
-		one := saysOne(v, o)
-		one.Detail = o.GetName() + " says " + one.Detail
+	for _, one := range each {
+		one.Detail = one.name + " says " + one.Detail
 		if one.Answer == policy.No {
-			return one
+			return one.Finding
 		}
 		if one.Answer != policy.Yes && all.Answer == policy.Yes || all.Detail == "" {
-			all = one
+			all = one.Finding
 		}
 	}
 	return all
@@ -67,14 +94,24 @@ func tooMany(revision string) policy.Finding {
 	return policy.Finding{Detail: fmt.Sprintf("more than %d have the label %s=%s", mostObjects, RevisionLabel, revision)}
 }
 
-func saysOne(v *settings.Verification, o *unstructured.Unstructured) policy.Finding {
-	switch {
-	case o.GetDeletionTimestamp() != nil:
-		return policy.Finding{Detail: "nothing: it is being deleted"}
-	case v.If != nil:
-		return v.If.Says(o.Object)
+// unspeakable is found where nothing can speak of what is deployed.
+var unspeakable = policy.Finding{Detail: "no label can stand for what is deployed"}
+
+// Among finds what those of some objects say that are of a Verification and speak of what is deployed. The objects are of
+// its kind, and in its namespace.
+func Among(v *settings.Verification, what string, objects []*unstructured.Unstructured) policy.Finding {
+	revision := LabelOf(what)
+	if revision == "" {
+		return unspeakable
 	}
-	return healthSays(o)
+	var each []said
+	selected := selectors(v, revision)
+	for _, o := range objects {
+		if speaks(v, selected, o.GetName(), o.GetLabels()) {
+			each = append(each, said{o.GetName(), says(v, o)})
+		}
+	}
+	return together(v, revision, each)
 }
 
 // Concerns reports whether an object of a kind in a namespace may be one that is waited for.

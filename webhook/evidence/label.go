@@ -2,8 +2,13 @@ package evidence
 
 import "strings"
 
-// RevisionLabel is the label by which an object says which revision it speaks of.
-const RevisionLabel = "stepgate.io/revision"
+const (
+	// RevisionLabel is the label by which an object says which revision it speaks of.
+	RevisionLabel = "stepgate.io/revision"
+	// ForLabel is the label of an object that stepgate has created: the UID of the ApplicationSet for which it has done
+	// so. It says nothing to any other one.
+	ForLabel = "stepgate.io/for"
+)
 
 // longestLabel is how long the value of a label may be.
 const longestLabel = 63

@@ -2,47 +2,31 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
-
-// Kinds are the kinds of objects that an installation reads, each in the version in which it reads them.
-type Kinds []schema.GroupVersionResource
-
-// Of is the kind of a resource; false if the installation does not read it.
-func (k Kinds) Of(r schema.GroupResource) (schema.GroupVersionResource, bool) {
-	i := slices.IndexFunc(k, func(v schema.GroupVersionResource) bool { return v.GroupResource() == r })
-	if i < 0 {
-		return schema.GroupVersionResource{}, false
-	}
-	return k[i], true
-}
-
-// notRead says that the installation does not read a kind.
-func notRead(r schema.GroupResource) policy.Finding {
-	return policy.Finding{Detail: "this installation does not read " + r.String() + " (config.verify.kinds)"}
-}
 
 // Reader reads live what objects say.
 type Reader struct {
 	kinds    Kinds
 	metadata metadata.Interface
-	objects  dynamic.Interface
+	objects  Getter
 }
 
 // NewReader returns a Reader of these kinds.
-func NewReader(kinds Kinds, metadata metadata.Interface, objects dynamic.Interface) *Reader {
+func NewReader(kinds Kinds, metadata metadata.Interface, objects Getter) *Reader {
 	return &Reader{kinds: kinds, metadata: metadata, objects: objects}
 }
 
@@ -55,31 +39,54 @@ func (r *Reader) Read(ctx context.Context, v *settings.Verification, what string
 		return notRead(v.Resource), nil
 	}
 	revision := LabelOf(what)
-	options := metav1.ListOptions{LabelSelector: selector(v, revision).String(), Limit: mostObjects + 1}
-	if v.Name != "" {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v.Name).String()
+	if revision == "" {
+		return unspeakable, nil
 	}
-	list, err := r.metadata.Resource(kind).Namespace(v.Namespace).List(ctx, options)
-	if err != nil {
+	selected := selectors(v, revision)
+	names, err := r.names(ctx, kind, v, selected)
+	switch {
+	case err != nil:
 		return unread(v, err)
-	}
-	if len(list.Items) > mostObjects {
+	case len(names) > mostObjects:
 		return tooMany(revision), nil
 	}
-	var objects []*unstructured.Unstructured
-	for i := range list.Items {
-		o, err := r.objects.Resource(kind).Namespace(v.Namespace).Get(ctx, list.Items[i].Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+	var each []said
+	for _, name := range names {
+		o, err := r.objects.Get(ctx, kind, types.NamespacedName{Namespace: v.Namespace, Name: name})
+		switch {
+		case apierrors.IsNotFound(err):
+		case errors.Is(err, ErrTooLarge):
+			each = append(each, said{name, expression.NotYet(ErrTooLarge.Error())})
+		case err != nil:
 			return unread(v, err)
-		}
-		if o.GetLabels()[RevisionLabel] == revision { // it may have got another one since
-			objects = append(objects, o)
+		case speaks(v, selected, name, o.GetLabels()): // it may have got others since
+			each = append(each, said{name, says(v, o)})
 		}
 	}
-	return found(v, revision, objects), nil
+	return together(v, revision, each), nil
+}
+
+// names are of the objects that speak of a revision, and at most one more than may do so.
+func (r *Reader) names(
+	ctx context.Context, kind schema.GroupVersionResource, v *settings.Verification, selected []labels.Selector,
+) (names []string, err error) {
+	for _, selector := range selected {
+		options := metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects + 1}
+		if v.Name != "" {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v.Name).String()
+		}
+		list, err := r.metadata.Resource(kind).Namespace(v.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		if len(names) > mostObjects {
+			break
+		}
+	}
+	return names, nil
 }
 
 // unread is what an error of the API server says.

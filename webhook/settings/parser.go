@@ -42,6 +42,8 @@ type Config struct {
 	AfterNamespaces []string
 	// VerifyNamespaces are the namespaces that VerifyAnnotation may name beside its own.
 	VerifyNamespaces []string
+	// Expressions compiles those of VerifyAnnotation, for all Parsers of a process. Nil compiles nothing.
+	Expressions *expression.Compiler
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
 	// Pin says to which revisions operations are pinned. It needs the mutating webhook.
@@ -96,14 +98,13 @@ func (s Settings) ProblemTexts() []string {
 
 // Parser makes Settings.
 type Parser struct {
-	config      Config
-	clock       clock.PassiveClock
-	expressions *expression.Compiler
+	config Config
+	clock  clock.PassiveClock
 }
 
 // NewParser returns a Parser of an installation; clock is that for the end of a bypass and of an exclusion.
 func NewParser(config Config, clock clock.PassiveClock) *Parser {
-	return &Parser{config: config, clock: clock, expressions: expression.NewCompiler()}
+	return &Parser{config: config, clock: clock}
 }
 
 // Claim is what an operation claims of who has started it, and who wrote it.
@@ -136,7 +137,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	if set == nil {
 		return s
 	}
-	a := &annotations{of: set, ignored: c.IgnoredAnnotations, expressions: p.expressions}
+	a := &annotations{of: set, ignored: c.IgnoredAnnotations, expressions: c.Expressions}
 	if text, ok := a.get(ModeAnnotation); ok {
 		mode, err := ParseMode(text)
 		s.Mode, s.Off = mode, mode == Off

@@ -14,12 +14,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/expression"
 )
 
-const (
-	// mostVerifications bounds the objects that VerifyAnnotation names: each is read live.
-	mostVerifications = 20
-	// longestExpression bounds an expression of it, in bytes.
-	longestExpression = 1024
-)
+// mostVerifications bounds the objects that VerifyAnnotation names: each is read live.
+const mostVerifications = 20
 
 // Verification is one entry of VerifyAnnotation.
 type Verification struct {
@@ -32,6 +28,8 @@ type Verification struct {
 	Selector labels.Set
 	// If says yes or no by a CEL expression over the object; nil for Argo CD's own health of it.
 	If *expression.Program
+	// For is the UID of the ApplicationSet. What stepgate has created for another one says nothing to it.
+	For string
 	// Template is the AnalysisTemplate of which stepgate creates an AnalysisRun; empty if others create the objects.
 	Template string
 }
@@ -62,13 +60,17 @@ func (a *annotations) verify(allowed []string) (all []Verification, verify polic
 	return all, verify
 }
 
-// parseVerify reads entries, separated by semicolons or lines.
+// parseVerify reads entries, separated by semicolons or lines. It compiles none before it has read all.
 func (a *annotations) parseVerify(text string, allowed []string) (all []Verification, err error) {
+	var conditions []string
 	for entry := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
 		}
-		v, err := a.parseVerification(entry)
+		if len(all) == mostVerifications {
+			return nil, fmt.Errorf("it names more than %d", mostVerifications)
+		}
+		v, condition, err := a.parseVerification(entry)
 		switch {
 		case err != nil:
 			return nil, err
@@ -78,56 +80,64 @@ func (a *annotations) parseVerify(text string, allowed []string) (all []Verifica
 		case slices.ContainsFunc(all, func(o Verification) bool { return o.Verification == v.Verification }):
 			return nil, fmt.Errorf("%.100q is named twice for step %d", v.Object, v.Step+1)
 		}
-		all = append(all, v)
+		all, conditions = append(all, v), append(conditions, condition)
 	}
-	switch {
-	case len(all) == 0:
+	if len(all) == 0 {
 		return nil, errors.New("it names nothing: " + howToVerify)
-	case len(all) > mostVerifications:
-		return nil, fmt.Errorf("it names %d, more than %d", len(all), mostVerifications)
+	}
+	for i, condition := range conditions {
+		if condition == "" {
+			continue
+		}
+		if all[i].If, err = a.expressions.Compile(all[i].Resource, condition); err != nil {
+			return nil, fmt.Errorf("%.100q: %w", all[i].Object, err)
+		}
 	}
 	return all, nil
 }
 
 // parseVerification reads one entry: STEP=RESOURCE.GROUP[/NAMESPACE]/NAME or STEP=RESOURCE.GROUP[/NAMESPACE]?LABELS, and
-// then create=TEMPLATE and if EXPRESSION.
-func (a *annotations) parseVerification(entry string) (v Verification, err error) {
+// then create=TEMPLATE and if EXPRESSION, which is the condition.
+func (a *annotations) parseVerification(entry string) (v Verification, condition string, err error) {
 	number, rest, ok := strings.Cut(entry, "=")
 	if !ok {
-		return v, fmt.Errorf("%.100q has no step: %s", entry, howToVerify)
+		return v, "", fmt.Errorf("%.100q has no step: %s", entry, howToVerify)
 	}
 	if v.Step, err = parseStep(number, len(a.of.Steps)); err != nil {
-		return v, err
+		return v, "", err
 	}
-	rest, condition, ok := strings.Cut(rest, " if ")
-	if len(condition) > longestExpression {
-		return v, fmt.Errorf("the expression has %d bytes, more than %d", len(condition), longestExpression)
-	}
-	if ok {
-		if v.If, err = a.expressions.Compile(condition); err != nil {
-			return v, fmt.Errorf("%.100q: %w", rest, err)
-		}
-	}
+	rest, condition, _ = strings.Cut(rest, " if ")
 	words := strings.Fields(rest)
 	if len(words) == 0 {
-		return v, fmt.Errorf("%.100q names no object: %s", entry, howToVerify)
+		return v, "", fmt.Errorf("%.100q names no object: %s", entry, howToVerify)
 	}
-	v.Object = words[0]
+	v.Object, v.For = words[0], a.of.UID
 	if err := v.parseObject(a.of.Namespace); err != nil {
-		return v, err
+		return v, "", err
 	}
-	for _, word := range words[1:] {
+	err = v.parseCreate(words[1:], a.of.Namespace)
+	return v, strings.TrimSpace(condition), err
+}
+
+// parseCreate reads what comes after the object.
+func (v *Verification) parseCreate(words []string, namespace string) error {
+	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		if key != "create" || v.Template != "" || len(validation.IsDNS1123Subdomain(value)) > 0 {
-			return v, fmt.Errorf("%.100q is not known: after the object come \"create=TEMPLATE\" and \"if EXPRESSION\"", word)
+			return fmt.Errorf("%.100q is not known: after the object come \"create=TEMPLATE\" and \"if EXPRESSION\"", word)
 		}
 		v.Template = value
 	}
-	if v.Template != "" && (v.Resource != Templated || len(v.Selector) == 0) {
-		return v, fmt.Errorf("create=%s makes a new AnalysisRun for each revision: select them by a label, such as "+
+	switch {
+	case v.Template == "":
+	case v.Resource != Templated || len(v.Selector) == 0:
+		return fmt.Errorf("create=%s makes a new AnalysisRun for each revision: select them by a label, such as "+
 			"analysisruns.argoproj.io?check=smoke", v.Template)
+	case v.Namespace != namespace:
+		return fmt.Errorf("create=%s needs an AnalysisTemplate in the ApplicationSet's own namespace: stepgate creates "+
+			"nothing in namespace %s", v.Template, v.Namespace)
 	}
-	return v, nil
+	return nil
 }
 
 func (v *Verification) parseObject(namespace string) error {

@@ -3,6 +3,7 @@ package settings
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,14 +14,18 @@ import (
 )
 
 func verifyOf(text string) Settings {
+	return verifiedBy(expression.NewCompiler(expression.AnyKind), text)
+}
+
+func verifiedBy(compiler *expression.Compiler, text string) Settings {
 	set := withThreeSteps(map[string]string{VerifyAnnotation: text})
-	set.Namespace = "argocd"
-	return NewParser(Config{VerifyNamespaces: []string{"tests"}}, atNoon).Of(set)
+	set.Namespace, set.UID = "argocd", "uid"
+	return NewParser(Config{VerifyNamespaces: []string{"tests"}, Expressions: compiler}, atNoon).Of(set)
 }
 
 func TestVerifyThatCanBeRead(t *testing.T) {
 	of := func(step int, object string, v Verification) Verification {
-		v.Verification = policy.Verification{Step: step, Object: object}
+		v.Verification, v.For = policy.Verification{Step: step, Object: object}, "uid"
 		if v.Namespace == "" {
 			v.Namespace = "argocd"
 		}
@@ -77,15 +82,16 @@ func TestVerifyThatCannotBeRead(t *testing.T) {
 		"2=pods?a":                   "are no labels",
 		"2=pods/kube-system/a":       `namespace "kube-system" may not be named (config.verify.namespaces)`,
 		"2=pods/a if ":               "\"if\" is not known",
-		"2=pods/a if " + strings.Repeat("x", 1025):  "more than 1024",
-		"2=pods/a until=later":                      `"until=later" is not known`,
-		"2=pods/a create=smoke":                     "select them by a label",
-		"2=analysisruns.argoproj.io/a create=smoke": "select them by a label",
-		"2=pods/a;2=pods/a if true":                 "is named twice for step 2",
-		strings.Repeat("2=pods/a;", 1) + manyPods(): "it names 21, more than 20",
-		"2=pods/a if object.":                       "not valid",
-		"2=pods/a if 1":                             "gives int",
-		"2=pods/\x00":                               "is no object",
+		"2=pods/a if " + strings.Repeat("x", 1025):          "more than 1024",
+		"2=pods/a until=later":                              `"until=later" is not known`,
+		"2=pods/a create=smoke":                             "select them by a label",
+		"2=analysisruns.argoproj.io/a create=smoke":         "select them by a label",
+		"2=pods/a;2=pods/a if true":                         "is named twice for step 2",
+		strings.Repeat("2=pods/a;", 1) + manyPods():         "it names more than 20",
+		"2=analysisruns.argoproj.io/tests?a=b create=smoke": "create=smoke needs an AnalysisTemplate in the ApplicationSet's own namespace",
+		"2=pods/a if object.":                               "not valid",
+		"2=pods/a if 1":                                     "gives int",
+		"2=pods/\x00":                                       "is no object",
 	} {
 		s := verifyOf(text)
 		NewWithT(t).Expect(s.Conditions.Verify.Unreadable).To(ContainSubstring(want), text)
@@ -103,15 +109,45 @@ func manyPods() string {
 	return strings.Join(all, ";")
 }
 
-// FuzzVerify reads any text without a panic. What cannot be read holds every step.
+// TestVerifyCompilesNothingBeforeItHasReadAll has annotations that are too long, or about kinds that nobody reads.
+func TestVerifyCompilesNothingBeforeItHasReadAll(t *testing.T) {
+	g := NewWithT(t)
+	looks := 0
+	compiler := expression.NewCompiler(func(schema.GroupResource) bool { looks++; return true })
+	s := verifiedBy(compiler, strings.ReplaceAll(manyPods(), ";", " if true;")+";3=pods/a if true;3=pods/b if true")
+	g.Expect(s.Conditions.Verify.Unreadable).To(Equal("it names more than 20"))
+	g.Expect(looks).To(BeZero())
+	s = verifiedBy(compiler, "3=pods/a if true;3=pods/")
+	g.Expect(s.Conditions.Verify.Unreadable).To(ContainSubstring("is no object"))
+	g.Expect(looks).To(BeZero())
+
+	for _, compiler := range []*expression.Compiler{nil, expression.NewCompiler(func(schema.GroupResource) bool { return false })} {
+		s = verifiedBy(compiler, "3=pods/a if not valid")
+		g.Expect(s.Conditions.Verify.Unreadable).To(BeEmpty())
+		g.Expect(s.Conditions.Verify.Has(2)).To(BeTrue())
+		g.Expect(s.Verify[0].If.Says(nil).Answer).To(Equal(policy.NoAnswer), "it is not the health that counts then")
+	}
+}
+
+// FuzzVerify reads any text of the size that gets through without a panic, and in little time. What cannot be read holds
+// every step.
 func FuzzVerify(f *testing.F) {
 	for _, seed := range []string{
-		"3=analysisruns.argoproj.io/smoke", "2=jobs.batch?a=b if true", "2=a create=b", ";", "=", "\x00",
+		"3=analysisruns.argoproj.io/smoke", "2=jobs.batch?a=b if true", "2=a create=b", ";", "=", "\x00", manyPods(),
+		strings.Repeat("2=a?a=b,", 1000), strings.Repeat("2=a/b if object.a.all(a, a) ;", 20),
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		text = text[:min(len(text), 8<<10)]
+		start := time.Now()
 		s := verifyOf(text)
+		if took := time.Since(start); took > mostVerifications*time.Second {
+			t.Errorf("%q took %s", text, took)
+		}
+		if len(s.Verify) > mostVerifications {
+			t.Errorf("%q: %d entries", text, len(s.Verify))
+		}
 		if len(s.Problems) > 0 != s.Conditions.Verify.Has(1) && len(s.Verify) == 0 {
 			t.Errorf("%q: %+v", text, s)
 		}

@@ -152,6 +152,10 @@ INSTANCE-applicationset-controller. */}}
   resources: [{{ $kind._0 }}]
   verbs: [get, list, watch]
 {{- end }}
+{{- end }}
+
+{{/* The rules of the role that stepgate needs where the ApplicationSets are, for what stepgate.io/verify has it create. */}}
+{{- define "stepgate.creationRules" -}}
 {{- if .Values.config.verify.create }}
 # The AnalysisRuns that steps wait for, from AnalysisTemplates.
 - apiGroups: [argoproj.io]

@@ -1,0 +1,6 @@
+//go:build race
+
+package expression
+
+// slower is how much slower the race detector makes it.
+const slower = 40
