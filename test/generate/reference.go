@@ -98,7 +98,8 @@ func annotationsPage() (string, error) {
 	}
 	return "# Annotations\n\nThese annotations of an ApplicationSet change how it is gated. On an Application they have " +
 		"no effect, but for `stepgate.io/after`, and mode, require and bypass beside it on an Application that no " +
-		"ApplicationSet controls. stepgate reports a value that it cannot read, and goes by the stricter reading.\n\n" +
+		"ApplicationSet controls. stepgate reports a value that it cannot read, and goes by the stricter reading. A value " +
+		"of more than 8 KiB cannot be read.\n\n" +
 		table([]string{"annotation", "values", "written by", "effect"}, rows) +
 		"\n## Other names\n\n" + table([]string{"name", "what it is", "written by", "effect"}, others), nil
 }
