@@ -90,6 +90,8 @@ func annotationsPage() (string, error) {
 			"The places of the steps of an ApplicationSet (`--max-update`)."},
 		{code(evidence.RevisionLabel), "a label of an object", "whoever verifies",
 			"The revision of which it speaks to `stepgate.io/verify`."},
+		{code(evidence.ForLabel), "a label of an AnalysisRun that stepgate has created", "stepgate",
+			"The UID of the ApplicationSet for which it counts (`--verify-create`)."},
 		{code(notify.Label), "a label of a ConfigMap of stepgate's own", "stepgate", "What was sent (`--notifications`)."},
 		{code(webhook.CandidatesInfo), "an entry of `operation.info` in a server dry run", "the command line",
 			"stepgate answers with a warning for each revision that could be deployed."},
