@@ -51,8 +51,8 @@ type Decision struct {
 	Detail string
 }
 
-// For is the decision about another target that is alike: see KeyOf. The two share their Blockers where no text of these
-// has the name of the target.
+// For is the decision about another target that is alike: see KeyOf. The two share their Blockers, unless a text of
+// these has the name of the target.
 func (d Decision) For(target string) Decision {
 	if d.Application == target || d.Application == "" {
 		return d

@@ -9,8 +9,8 @@ import (
 // Key is the same for targets that are alike: the rule reads the same of them.
 type Key [sha256.Size]byte
 
-// facts are what the rule reads of a target. They are whole structs, of which KeyOf empties what the rule does not read,
-// and what is the same for all targets: a field that is added to one of them counts by itself.
+// facts are what the rule reads of a target. They are whole structs, of which KeyOf empties what the rule does not
+// read, and what is the same for all targets: a field that is added to one of them counts by itself.
 type facts struct {
 	Input    Input
 	Recorded Recorded

@@ -9,8 +9,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Deciding decides about the syncs that the Applications of one ApplicationSet wait for, at one moment, on what is known
-// without a read: once about all that are alike.
+// Deciding decides about the syncs that the Applications of one ApplicationSet wait for, at one moment, on what is
+// known without a read: once about all that are alike.
 type Deciding struct {
 	judge    *judge.Judge
 	set      *argocd.ApplicationSet
@@ -100,8 +100,8 @@ func (d *Deciding) judgeFirst(in policy.Input) *judged {
 	return first
 }
 
-// blockedBy decides about a target that has no candidates, while a known blocker still blocks it and waits for more than
-// a need: then nothing else matters.
+// blockedBy decides about a target that has no candidates, while a known blocker still blocks it and waits for more
+// than a need: then nothing else matters.
 func blockedBy(in policy.Input, blocker *argocd.Projection) (d policy.Decision, blocks bool) {
 	if blocker == nil || in.Settings.Train {
 		return d, false

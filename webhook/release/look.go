@@ -52,8 +52,8 @@ func (r *Releaser) reconcile(
 	deciding.weigh = r.weigh
 	s := deciding.settings
 	l := &look{
-		name: name, set: set, settings: s, owned: owned, deciding: deciding, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
-		turns: map[int][]policy.Blocker{}, before: before, now: now,
+		name: name, set: set, settings: s, owned: owned, deciding: deciding, before: before, now: now,
+		byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{}, turns: map[int][]policy.Blocker{},
 		in: policy.Input{
 			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
 		},
@@ -84,7 +84,9 @@ func (r *Releaser) reconcile(
 
 // byName are Applications by name: the first of some that are alike is the same in each look, and so is who has a turn.
 func byName(owned []*argocd.Projection) []*argocd.Projection {
-	return slices.SortedFunc(slices.Values(owned), func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(owned), func(a, b *argocd.Projection) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 }
 
 // lookAt looks at an Application that waits. starts says that stepgate starts its sync.
@@ -139,8 +141,8 @@ func (r *Releaser) decide(l *look, in policy.Input, p *argocd.Projection) (found
 	return found, found.best.Crowded(r.room(l, p, &found.best))
 }
 
-// haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided about
-// it. What holds all up that are alike is asked for once.
+// haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided
+// about it. What holds all up that are alike is asked for once.
 func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *decided, d policy.Decision) {
 	if alike := found.alike; alike == nil || d.Outcome != policy.Deny || alike.best.Outcome != policy.Deny ||
 		once(d, &alike.wanted) {

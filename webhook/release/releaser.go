@@ -145,8 +145,8 @@ func (r *Releaser) set(name types.NamespacedName) *argocd.ApplicationSet {
 func (r *Releaser) StartWith(s Starter) { r.starter = s }
 
 // Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how
-// long to look again, even if nothing changes; zero when nothing waits. It looks at several ApplicationSets at once, and
-// at each once at a time.
+// long to look again, even if nothing changes; zero when nothing waits. It looks at several ApplicationSets at once,
+// and at each once at a time.
 func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	r.mu.Lock()
 	before, waited := r.sets[name]

@@ -13,6 +13,14 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
+// Refresher makes Argo CD compare an Application again, in the background.
+type Refresher interface {
+	// Ask requests a refresh. why is the reason, and comparedAt is when Argo CD last compared the Application.
+	Ask(app types.NamespacedName, why string, comparedAt time.Time)
+	// AskAgain makes Argo CD notice a request that it has overlooked.
+	AskAgain(app types.NamespacedName, comparedAt time.Time)
+}
+
 // Members gives the Applications of an ApplicationSet as last watched.
 type Members interface {
 	Owned(owner types.UID) []*argocd.Projection

@@ -3,9 +3,23 @@ package release
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
+
+// Waiting knows which Applications wait. record.Waiting is one.
+type Waiting interface {
+	// Drop drops an Application that waits no longer.
+	Drop(p *argocd.Projection)
+	// Waits reports whether an Application is known to wait.
+	Waits(app types.UID) bool
+	// Wait remembers that an Application waits.
+	Wait(app, owner types.UID, d policy.Decision)
+	// StoppedSince reports whether a sync of an Application that waits has been held or denied since a time.
+	StoppedSince(app types.UID, since time.Time) bool
+}
 
 // unnoticed reports whether the ApplicationSet controller should have noticed that an Application has to be synced.
 func unnoticed(p *argocd.Projection, set *policy.ApplicationSet) bool {
