@@ -150,7 +150,7 @@ func TestObjectsThatAreNoApplications(t *testing.T) {
 		},
 		"a broken old object": {
 			func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = []byte(`{"metadata":{"labels":{"step":3}}}`) },
-			"oldObject is not an Application: json: cannot unmarshal number into Go struct field .metadata.labels of type string",
+			"oldObject is not an Application: labels or annotations: json: cannot unmarshal number into Go value of type string",
 		},
 		"deep nesting": {
 			func(r *admissionv1.AdmissionRequest) {

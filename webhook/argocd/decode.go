@@ -25,7 +25,10 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 	if _, values := count(raw); values >= mostTexts {
 		return fmt.Errorf("it has more than %d labels or annotations", mostTexts)
 	}
-	return decode(raw, (*map[string]string)(t))
+	if err := decode(raw, (*map[string]string)(t)); err != nil {
+		return fmt.Errorf("labels or annotations: %w", err)
+	}
+	return nil
 }
 
 // decode refuses a name that an object has twice: decoders differ in which of the two they keep.
