@@ -139,7 +139,9 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 type unwatched struct{ *siblings.Cache }
 
 // History has seen nothing.
-func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History { return policy.History{} }
+func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History {
+	return policy.History{}
+}
 
 // always says of every Application that it exists.
 type always struct{}
