@@ -149,6 +149,11 @@ func answer(e *endpoint, body string) int { return answerWithin(e, body, longest
 func answerWithin(e *endpoint, body string, timeout time.Duration) int {
 	r := post(body)
 	r.URL.RawQuery = "timeout=" + timeout.String()
+	return code(e, r)
+}
+
+// code is the code of the answer to a call.
+func code(e *endpoint, r *http.Request) int {
 	_, err := e.answer(nil, r)
 	if failure, ok := errors.AsType[*httpError](err); ok {
 		return failure.code()
