@@ -29,8 +29,8 @@ func (v *Verify) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&v.namespaces, "verify-namespaces", nil,
 		"namespaces that the annotation "+settings.VerifyAnnotation+" may name beside its own (repeatable)")
 	f.BoolVar(&v.Create, "verify-create", false,
-		"in enforce mode, create the AnalysisRuns for which "+settings.VerifyAnnotation+" names an AnalysisTemplate of its own "+
-			"namespace; needs --release, and the permission to get AnalysisTemplates and to create AnalysisRuns")
+		"in enforce mode, create the AnalysisRuns for which "+settings.VerifyAnnotation+" names an AnalysisTemplate of its "+
+			"own namespace; needs --release, and the permission to get AnalysisTemplates and to create AnalysisRuns")
 }
 
 func (v *Verify) validate() error {

@@ -22,7 +22,7 @@ type testimonies struct {
 	watches []func(testimony)
 	// tester makes objects for whatever waits for evidence; nil if nobody does.
 	tester *tester
-	// run is what the AnalysisRuns say that stepgate creates, and created is for which ApplicationSet it has, by their name.
+	// run is what the AnalysisRuns say that stepgate creates, and created is for which ApplicationSet, by their name.
 	run     tester
 	created map[string]string
 }
@@ -209,7 +209,8 @@ func (c *conditions) checks(step int) (all []check, unreadable bool) {
 func (w *world) speaking(c check, label string) (all []testimony) {
 	for _, name := range slices.Sorted(maps.Keys(w.evidence.objects)) {
 		t := w.evidence.objects[name]
-		if t.kind() == c.kind && t.label == label && (!c.creates || t.created != "") && (t.name == c.name || c.suite != "" && t.suite() == c.suite) {
+		named := t.name == c.name || c.suite != "" && t.suite() == c.suite
+		if t.kind() == c.kind && t.label == label && named && (!c.creates || t.created != "") {
 			all = append(all, t)
 		}
 	}

@@ -48,7 +48,8 @@ func (o *Objects) Get(
 	if kind.Group == "" {
 		root = []string{"api", kind.Version}
 	}
-	body, err := o.client.Get().AbsPath(root...).Namespace(name.Namespace).Resource(kind.Resource).Name(name.Name).Stream(ctx)
+	get := o.client.Get().AbsPath(root...).Namespace(name.Namespace).Resource(kind.Resource).Name(name.Name)
+	body, err := get.Stream(ctx)
 	if err != nil {
 		return nil, err
 	}

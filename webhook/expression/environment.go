@@ -21,7 +21,7 @@ const (
 	mostRepairs = 1
 )
 
-// Functions are the functions of CEL that an expression may call, beside its operators. None makes a text or a list that
+// functions are those of CEL that an expression may call, beside its operators. None makes a text or a list that
 // is longer than what it was given, none compiles a regular expression, and none reads a file, as time zones would.
 var functions = []string{
 	overloads.Size, overloads.Contains, overloads.StartsWith, overloads.EndsWith, overloads.TypeConvertInt,

@@ -142,7 +142,7 @@ func FuzzVerify(f *testing.F) {
 		text = text[:min(len(text), 8<<10)]
 		start := time.Now()
 		s := verifyOf(text)
-		if took := time.Since(start); took > mostVerifications*time.Second {
+		if took := time.Since(start); took > mostVerifications*100*time.Millisecond {
 			t.Errorf("%q took %s", text, took)
 		}
 		if len(s.Verify) > mostVerifications {
