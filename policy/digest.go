@@ -29,9 +29,9 @@ func appendValue(to []byte, v reflect.Value) []byte {
 	case reflect.Uint64:
 		return binary.AppendUvarint(to, v.Uint())
 	case reflect.String:
-		return append(binary.AppendUvarint(to, uint64(v.Len())), v.String()...)
+		return append(binary.AppendVarint(to, int64(v.Len())), v.String()...)
 	case reflect.Array, reflect.Slice:
-		to = binary.AppendUvarint(to, uint64(v.Len()))
+		to = binary.AppendVarint(to, int64(v.Len()))
 		for i := range v.Len() {
 			to = appendValue(to, v.Index(i))
 		}
@@ -45,11 +45,12 @@ func appendValue(to []byte, v reflect.Value) []byte {
 		return appendValue(append(to, 1), v.Elem())
 	case reflect.Struct:
 		return appendStruct(to, v)
+	default:
+		if v.Kind() == reflect.Func && v.IsNil() {
+			return to
+		}
+		panic(fmt.Sprintf("policy: a %s has no digest", v.Type()))
 	}
-	if v.Kind() == reflect.Func && v.IsNil() {
-		return to
-	}
-	panic(fmt.Sprintf("policy: a %s has no digest", v.Type()))
 }
 
 func appendStruct(to []byte, v reflect.Value) []byte {

@@ -37,7 +37,8 @@ func evidenceRows() map[string]row {
 			"(VerifyFailed: " + smoke + ": smoke says no (Degraded)). Next: deploy another revision, or have it verified again",
 	}
 	yes := policy.Finding{Answer: policy.Yes, Detail: "smoke says yes (Healthy)"}
-	no, progressing := policy.Finding{Answer: policy.No, Detail: "smoke says no (Degraded)"}, "smoke says not yet (Progressing)"
+	no := policy.Finding{Answer: policy.No, Detail: "smoke says no (Degraded)"}
+	const progressing = "smoke says not yet (Progressing)"
 	two := func(r row) row {
 		all := &r.settings.Conditions.Verify.Of
 		*all = append([]policy.Verification{{Step: 1, Object: "jobs.batch?a=b"}}, *all...)

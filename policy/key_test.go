@@ -58,7 +58,8 @@ func subjectOf(in policy.Input, c *choices) subject {
 	in.Settings.Track = of(c, "", "", "env")
 	s := subject{Input: in, Past: in.History.Past(in.Target.Name), Own: c.application()}
 	s.Past.Relabelled = c.rarely(8)
-	s.Past.Failed, s.Past.Runs, s.Past.RunsFrom = c.sources(), policy.Source{Key: "common", Revision: "a"}, uint64(c.upTo(3))
+	s.Past.Failed, s.Past.Runs = c.sources(), policy.Source{Key: "common", Revision: "a"}
+	s.Past.RunsFrom = uint64(c.upTo(3))
 	if c.rarely(3) {
 		s.Past.Completions = []policy.Completion{{Sources: c.sources(), OperatedAt: s.Input.Target.SyncStartedAt}}
 	}
@@ -81,7 +82,8 @@ func leaves(of reflect.Type, path ...string) (all [][]string) {
 	}
 	for i := range of.NumField() {
 		switch f := of.Field(i); f.Type {
-		case reflect.TypeFor[*policy.ApplicationSet](), reflect.TypeFor[[]policy.Sibling](), reflect.TypeFor[policy.Settings](),
+		case reflect.TypeFor[*policy.ApplicationSet](), reflect.TypeFor[[]policy.Sibling](),
+			reflect.TypeFor[policy.Settings](),
 			reflect.TypeFor[policy.Evidence](), reflect.TypeFor[func(string) policy.Past]():
 			// The same for both, but for Settings that are one by one those of an Application.
 		default:

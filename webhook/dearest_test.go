@@ -221,7 +221,8 @@ func TestNoBodyIsDear(t *testing.T) {
 		"a field nobody knows": `"x":` + fill("[") + fill("]"),
 	} {
 		object := []byte(`{"metadata":{` + metadata + `},"spec":{"strategy":{"type":"RollingSync","rollingSync":{"steps":[{}]}}}}`)
-		set, app := setRequest(nil, nil), (&scenario.Attempt{After: scenario.App("a", "1", "Healthy", ""), User: "alice"}).Request()
+		set := setRequest(nil, nil)
+		app := (&scenario.Attempt{After: scenario.App("a", "1", "Healthy", ""), User: "alice"}).Request()
 		set.Object.Raw, app.Object.Raw = object, object
 		for handler, handle := range map[string]func(){
 			"mutate an ApplicationSet":   func() { stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: set}) },

@@ -90,7 +90,8 @@ const (
 
 func rows() map[string]row {
 	all := map[string]row{}
-	for _, some := range []map[string]row{webhookRows(), runningRows(), callerRows(), certificateRows(), callRows(), argoRows(),
+	for _, some := range []map[string]row{
+		webhookRows(), runningRows(), callerRows(), certificateRows(), callRows(), argoRows(),
 		exemptRows(), rightRows()} {
 		for name, r := range some {
 			all[name] = r

@@ -119,7 +119,7 @@ func TestNoneIsLeftOut(t *testing.T) {
 
 // TestNotesOfOthersStay at random: what somebody was told of, and is still so, is in the notes until it is not.
 func TestNotesOfOthersStay(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same at each run
+	r := rand.New(rand.NewPCG(1, 2))
 	c := newCrowd(t, 300)
 	live := map[types.UID][]string{}
 	for range 2_000 {

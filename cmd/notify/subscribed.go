@@ -65,7 +65,9 @@ func (s *settings) subscribed(set *argocd.ApplicationSet) *subscribed {
 		}
 	}
 	all := set.Subscriptions
-	for _, key := range slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(all.Texts())), all.AllUnreadable()...))) {
+	keys := slices.AppendSeq(all.AllUnreadable(), maps.Keys(all.Texts()))
+	slices.Sort(keys)
+	for _, key := range keys {
 		r.annotation(key, all)
 	}
 	return r

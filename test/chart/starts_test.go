@@ -37,7 +37,9 @@ const (
 )
 
 func git(path string) argo.ApplicationSource {
-	return argo.ApplicationSource{RepoURL: "https://github.com/infra-team/cluster-deployments.git", TargetRevision: "HEAD", Path: path}
+	return argo.ApplicationSource{
+		RepoURL: "https://github.com/infra-team/cluster-deployments.git", TargetRevision: "HEAD", Path: path,
+	}
 }
 
 func chart(version string) argo.ApplicationSource {
@@ -78,7 +80,9 @@ func starts() map[string]start {
 	factor, commit := int64(3), guestbook.NewCommit
 	pruning := policyOf(argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: new(true)}})
 	options := policyOf(argo.SyncPolicy{SyncOptions: argo.SyncOptions{"CreateNamespace=true", "ServerSideApply=true"}})
-	retrying := policyOf(argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 2, Refresh: true, Backoff: &argo.Backoff{Duration: "5s", Factor: &factor, MaxDuration: "3m"}}})
+	retrying := policyOf(argo.SyncPolicy{Retry: &argo.RetryStrategy{
+		Limit: 2, Refresh: true, Backoff: &argo.Backoff{Duration: "5s", Factor: &factor, MaxDuration: "3m"},
+	}})
 	never := policyOf(argo.SyncPolicy{Retry: &argo.RetryStrategy{}})
 	evil := argo.ApplicationSource{RepoURL: "https://evil.example.com/x.git", Path: "evil", TargetRevision: "main"}
 	oci := argo.ApplicationSource{RepoURL: "oci://registry.example.com/guestbook", TargetRevision: "1.2.3", Path: "."}
@@ -129,14 +133,19 @@ func starts() map[string]start {
 			o.Sync.Source = &argo.ApplicationSource{RepoURL: git("").RepoURL, Path: "guestbook", TargetRevision: "env/dev"}
 		}},
 		"a hydrator that writes elsewhere": {spec: hydrated("https://github.com/infra-team/hydrated.git"), change: func(o *argo.Operation) {
-			o.Sync.Source = &argo.ApplicationSource{RepoURL: "https://github.com/infra-team/hydrated.git", Path: "guestbook", TargetRevision: "env/dev"}
+			o.Sync.Source = &argo.ApplicationSource{
+				RepoURL: "https://github.com/infra-team/hydrated.git", Path: "guestbook", TargetRevision: "env/dev",
+			}
 		}},
 		"a hydrator, another source": {spec: hydrated(""), change: func(o *argo.Operation) { o.Sync.Source = &evil }, want: onlyOwn},
 		"a hydrator, another branch": {spec: hydrated(""), change: func(o *argo.Operation) {
 			o.Sync.Source = &argo.ApplicationSource{RepoURL: git("").RepoURL, Path: "guestbook", TargetRevision: "env/prod"}
 		}, want: onlyOwn},
 		"a hydrator, and parameters": {spec: hydrated(""), change: func(o *argo.Operation) {
-			o.Sync.Source = &argo.ApplicationSource{RepoURL: git("").RepoURL, Path: "guestbook", TargetRevision: "env/dev", Kustomize: &argo.ApplicationSourceKustomize{Images: argo.KustomizeImages{"x=evil"}}}
+			o.Sync.Source = &argo.ApplicationSource{
+				RepoURL: git("").RepoURL, Path: "guestbook", TargetRevision: "env/dev",
+				Kustomize: &argo.ApplicationSourceKustomize{Images: argo.KustomizeImages{"x=evil"}},
+			}
 		}, want: onlyOwn},
 		"a hydrator, the dry source": {spec: hydrated(""), change: func(o *argo.Operation) { s := git("guestbook"); o.Sync.Source = &s }, want: onlyOwn},
 

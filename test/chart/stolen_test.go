@@ -277,7 +277,8 @@ func TestAStolenTokenWithMore(t *testing.T) {
 // TestOnlyStepgateSaysForWhomItCreates has others write the label of what stepgate has created.
 func TestOnlyStepgateSaysForWhomItCreates(t *testing.T) {
 	installAnalysisRuns(t)
-	install(t, "stepgate", "forwhom", "config.verify.create=true", "config.verify.kinds={analysisruns.v1alpha1.argoproj.io}")
+	install(t, "stepgate", "forwhom", "config.verify.create=true",
+		"config.verify.kinds={analysisruns.v1alpha1.argoproj.io}")
 	g, ctx := NewWithT(t), t.Context()
 	stepgate, err := client.New(account(t, "forwhom", "stepgate"), client.Options{
 		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),

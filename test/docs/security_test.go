@@ -84,7 +84,9 @@ func TestEveryRowOfTheSecurityPageIsTried(t *testing.T) {
 	g.Expect(len(rows)).To(BeNumerically(">", 10))
 	tried := maps.Clone(triedBy)
 	for _, row := range rows {
-		of := slices.DeleteFunc(slices.Collect(maps.Keys(triedBy)), func(begin string) bool { return !strings.HasPrefix(row, begin) })
+		of := slices.DeleteFunc(slices.Collect(maps.Keys(triedBy)), func(begin string) bool {
+			return !strings.HasPrefix(row, begin)
+		})
 		g.Expect(of).To(HaveLen(1), "no test, or more than one entry, says who tries: %s", row)
 		delete(tried, of[0])
 		for _, name := range triedBy[of[0]] {

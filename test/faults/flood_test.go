@@ -192,7 +192,8 @@ func (f *trial) dear(annotation, text string) {
 func post(ctx context.Context, client *http.Client, replica *release.Replica, path string, body []byte) int {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path,
+		bytes.NewReader(body))
 	if err != nil {
 		return 0
 	}

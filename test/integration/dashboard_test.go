@@ -184,7 +184,7 @@ func TestTheTokenIsInNoProcessList(t *testing.T) {
 	home, programs := t.TempDir(), t.TempDir()
 	opener := filepath.Join(programs, "xdg-open")
 	script := "#!/bin/sh\necho \"$1\" > $0.new; mv $0.new $0.opened; while [ -e $0 ]; do sleep 0.2; done\n"
-	r.Expect(os.WriteFile(opener, []byte(script), 0o700)).To(Succeed()) //nolint:gosec // it is a program
+	r.Expect(os.WriteFile(opener, []byte(script), 0o700)).To(Succeed())
 	b := r.dashboardWith([]string{"HOME=" + home, "PATH=" + programs + ":" + os.Getenv("PATH")})
 	var opened []byte
 	r.Eventually(func() (err error) { opened, err = os.ReadFile(opener + ".opened"); return err }).Should(Succeed())

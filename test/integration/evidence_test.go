@@ -181,7 +181,8 @@ func TestEvidenceTakesNoMemory(t *testing.T) {
 	r.Expect(peak-before).To(BeNumerically("<", 40), "MiB")
 
 	large("large", guestbook.NewCommit)
-	r.Expect(r.sync(cluster.Human, "qa")).To(MatchError(ContainSubstring("large says not yet (it is larger than 256 KiB)")))
+	r.Expect(r.sync(cluster.Human, "qa")).To(MatchError(
+		ContainSubstring("large says not yet (it is larger than 256 KiB)")))
 }
 
 // TestAnExpressionTellsNothing has expressions give a text of an object, and a text that is as long as memory allows.

@@ -49,7 +49,8 @@ func TestAUserHasNoWayRound(t *testing.T) {
 		"another step": `{"metadata":{"labels":{"envLabel":"env-dev"}}}`,
 		"no step":      `{"metadata":{"labels":{"envLabel":"none"}}}`,
 	} {
-		r.Expect(r.as(cluster.Human).Patch(r.ctx, r.app("prod"), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		r.Expect(r.as(cluster.Human).Patch(r.ctx, r.app("prod"),
+			client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 		r.Expect(sync(func(*argo.SyncOperation) {})).To(MatchError(ContainSubstring("denied the request")), trick)
 	}
 }

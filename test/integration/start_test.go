@@ -27,7 +27,9 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 	r.Consistently(func() bool { return r.stored("qa") || r.stored("prod") }, 2*time.Second).Should(BeFalse(),
 		"dev is Progressing")
 	factor := int64(3)
-	retry := &argo.RetryStrategy{Limit: 2, Refresh: true, Backoff: &argo.Backoff{Duration: "5s", Factor: &factor, MaxDuration: "3m"}}
+	retry := &argo.RetryStrategy{
+		Limit: 2, Refresh: true, Backoff: &argo.Backoff{Duration: "5s", Factor: &factor, MaxDuration: "3m"},
+	}
 	r.Expect(r.update("", "qa", func(app *argo.Application) {
 		app.Spec.SyncPolicy = &argo.SyncPolicy{
 			Automated: &argo.SyncPolicyAutomated{Prune: new(true)}, SyncOptions: argo.SyncOptions{"CreateNamespace=true"}, Retry: retry,

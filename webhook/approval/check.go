@@ -52,8 +52,8 @@ func Check(w Write, approvers Approvers) string {
 	case slices.Contains(w.TooLong, PausedBy):
 		refusal = leaveOut(PausedBy)
 	case slices.Contains(w.TooLong, Approved), slices.Contains(w.TooLong, ApprovedBy):
-		refusal = fmt.Sprintf("the approvals of ApplicationSet %s, or their stamps, have more than %d bytes. Next: remove those "+
-			"from annotation %s that are no longer needed", w.Set, maxStamps, Approved)
+		refusal = fmt.Sprintf("the approvals of ApplicationSet %s, or their stamps, have more than %d bytes. Next: remove "+
+			"those from annotation %s that are no longer needed", w.Set, maxStamps, Approved)
 	case w.changed(Approved) && tooMany(w.New[Approved]):
 		refusal = fmt.Sprintf(
 			"annotation %s of ApplicationSet %s has more than %d entries. Next: remove those that are no longer needed",

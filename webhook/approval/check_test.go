@@ -111,8 +111,8 @@ func TestCheckTooMany(t *testing.T) {
 // TestCheckTooLong refuses what makes approvals too long to be read, and nothing else: not that somebody writes what is
 // beside them.
 func TestCheckTooLong(t *testing.T) {
-	const long = "the approvals of ApplicationSet a/b, or their stamps, have more than 8192 bytes. Next: remove those from " +
-		"annotation stepgate.io/approved that are no longer needed"
+	const long = "the approvals of ApplicationSet a/b, or their stamps, have more than 8192 bytes. Next: remove those " +
+		"from annotation stepgate.io/approved that are no longer needed"
 	for name, tc := range map[string]struct {
 		tooLong []string
 		want    string
@@ -122,7 +122,8 @@ func TestCheckTooLong(t *testing.T) {
 		"who has paused":     {[]string{PausedBy}, leaveOut(PausedBy)},
 		"another annotation": {[]string{"stepgate.io/verify"}, ""},
 	} {
-		NewWithT(t).Expect(Check(Write{Set: "a/b", TooLong: tc.tooLong, User: "alice", At: noon}, Approvers{})).To(Equal(tc.want), name)
+		w := Write{Set: "a/b", TooLong: tc.tooLong, User: "alice", At: noon}
+		NewWithT(t).Expect(Check(w, Approvers{})).To(Equal(tc.want), name)
 	}
 }
 
@@ -131,6 +132,7 @@ func TestCheckTooLong(t *testing.T) {
 func TestCheckGarbage(t *testing.T) {
 	g := NewWithT(t)
 	garbage := of(strings.Repeat("x,", 64)+"3@1.2.3", "")
-	g.Expect(Check(Write{Set: "a/b", New: garbage, User: "eve", At: noon}, Approvers{})).To(ContainSubstring("more than 64 entries"))
+	w := Write{Set: "a/b", New: garbage, User: "eve", At: noon}
+	g.Expect(Check(w, Approvers{})).To(ContainSubstring("more than 64 entries"))
 	g.Expect(Check(Write{Set: "a/b", Old: garbage, New: garbage, User: "eve", At: noon}, Approvers{})).To(BeEmpty())
 }

@@ -39,6 +39,7 @@ func healthSays(object *unstructured.Unstructured) policy.Finding {
 		return policy.Finding{Answer: policy.No, Detail: "no (Degraded)"}
 	case health.HealthStatusProgressing, health.HealthStatusSuspended, health.HealthStatusMissing:
 		return expression.NotYet(string(h.Status))
+	default:
+		return expression.NotYet("Unknown")
 	}
-	return expression.NotYet("Unknown")
 }

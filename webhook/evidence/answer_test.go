@@ -23,7 +23,8 @@ func object(g *WithT, text string) *unstructured.Unstructured {
 
 // TestHealthSays goes by Argo CD's own checks and scripts.
 func TestHealthSays(t *testing.T) {
-	yes, no := policy.Finding{Answer: policy.Yes, Detail: "yes (Healthy)"}, policy.Finding{Answer: policy.No, Detail: "no (Degraded)"}
+	yes := policy.Finding{Answer: policy.Yes, Detail: "yes (Healthy)"}
+	no := policy.Finding{Answer: policy.No, Detail: "no (Degraded)"}
 	const run = "{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, metadata: {name: smoke}, status: {phase: "
 	for text, want := range map[string]policy.Finding{
 		run + "Successful}}":               yes,

@@ -153,7 +153,8 @@ func TestReaderReadsFew(t *testing.T) {
 		objects := &getter{}
 		objects.have(whole...)
 		v := checkedBy("a", "")
-		found, err := NewReader(Kinds{runs}, fake.NewSimpleMetadataClient(scheme, all...), objects).Read(t.Context(), &v, commit)
+		reader := NewReader(Kinds{runs}, fake.NewSimpleMetadataClient(scheme, all...), objects)
+		found, err := reader.Read(t.Context(), &v, commit)
 		g.Expect(err).NotTo(HaveOccurred())
 		return found, objects.count()
 	}

@@ -119,7 +119,7 @@ func TestOneCompilesForAll(t *testing.T) {
 	var looks, compiles atomic.Int64
 	c := NewCompiler(func(schema.GroupResource) bool { looks.Add(1); return true })
 	c.compile = func(text string) (*Program, error) {
-		for compiles.Add(1); looks.Load() < 20; { //nolint:revive // it waits until all have asked
+		for compiles.Add(1); looks.Load() < 20; { // it waits until all have asked
 		}
 		return compile(text)
 	}

@@ -25,6 +25,7 @@ func shape(e ast.Expr, loop string) error {
 		return shapeOfCall(e.AsCall(), loop)
 	case ast.ComprehensionKind:
 		return shapeOfLoop(e.AsComprehension(), loop)
+	default:
 	}
 	return nil
 }
@@ -73,6 +74,7 @@ func root(e ast.Expr) string {
 		if c := e.AsCall(); c.FunctionName() == operators.Index && c.Args()[1].Kind() == ast.LiteralKind {
 			return root(c.Args()[0])
 		}
+	default:
 	}
 	return ""
 }

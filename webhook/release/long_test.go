@@ -90,7 +90,7 @@ func (l *long) Owned(owner types.UID) []*argocd.Projection {
 
 func (l *long) Application(types.NamespacedName) *argocd.Projection { return nil }
 
-func (l *long) History(_ *policy.ApplicationSet, changed, _ uint64) policy.History {
+func (l *long) History(*policy.ApplicationSet, uint64, uint64) policy.History {
 	return policy.History{Of: func(name string) policy.Past {
 		l.asked.Add(1)
 		return l.past[name]

@@ -177,7 +177,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
 	s.Pin = pin != PinOff && s.Mode == Enforce
 	s.Train = s.Pin && pin == PinQualified
-	s.Problems = append(a.problems, Unreadable(set.Annotations)...)
+	s.Problems = slices.Concat(a.problems, Unreadable(set.Annotations))
 	return s
 }
 

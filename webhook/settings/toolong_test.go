@@ -65,14 +65,17 @@ func TestWhatIsTooLongIsTheStrictest(t *testing.T) {
 		}
 	}
 	for _, a := range All() {
-		NewWithT(t).Expect(argocd.ReadAnnotations(map[string]string{a.Name: tooLong}).AllUnreadable()).To(Equal([]string{a.Name}))
+		read := argocd.ReadAnnotations(map[string]string{a.Name: tooLong})
+		NewWithT(t).Expect(read.AllUnreadable()).To(Equal([]string{a.Name}))
 	}
 }
 
 // FuzzOf reads each annotation with an arbitrary text: no panic, few problems, and never a pause or a soak time that
 // passes for none because it cannot be read.
 func FuzzOf(f *testing.F) {
-	for i, text := range []string{"", "all", "3,4", "2=1h,3=24h", "10%", "-1", "infra, platform/base", "a=b", "\x00", "2026-03-01T13:00:00Z"} {
+	for i, text := range []string{
+		"", "all", "3,4", "2=1h,3=24h", "10%", "-1", "infra, platform/base", "a=b", "\x00", "2026-03-01T13:00:00Z",
+	} {
 		f.Add(i, text)
 	}
 	names := All()

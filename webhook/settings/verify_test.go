@@ -121,7 +121,8 @@ func TestVerifyCompilesNothingBeforeItHasReadAll(t *testing.T) {
 	g.Expect(s.Conditions.Verify.Unreadable).To(ContainSubstring("is no object"))
 	g.Expect(looks).To(BeZero())
 
-	for _, compiler := range []*expression.Compiler{nil, expression.NewCompiler(func(schema.GroupResource) bool { return false })} {
+	ofNone := expression.NewCompiler(func(schema.GroupResource) bool { return false })
+	for _, compiler := range []*expression.Compiler{nil, ofNone} {
 		s = verifiedBy(compiler, "3=pods/a if not valid")
 		g.Expect(s.Conditions.Verify.Unreadable).To(BeEmpty())
 		g.Expect(s.Conditions.Verify.Has(2)).To(BeTrue())
