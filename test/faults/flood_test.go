@@ -73,8 +73,8 @@ func (f *trial) flood(long time.Duration, clients int, once func(ctx context.Con
 // briefly is how long a flood lasts.
 func briefly() time.Duration { return time.Duration(times(60)) * time.Second }
 
-// TestF48_SilentConnections has 64 addresses open more connections than there may be to one replica, and open each again
-// when it has given way. A half of them make a handshake.
+// TestF48_SilentConnections has 64 addresses open more connections than there may be to one replica, and open each
+// again when it has given way. A half of them make a handshake.
 func TestF48_SilentConnections(t *testing.T) {
 	f := begin(t, "F48 64 addresses hold 2,560 silent connections to one replica")
 	const addresses, each = 64, 40

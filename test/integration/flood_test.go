@@ -104,7 +104,7 @@ func TestSilentConnectionsGiveWayToTheAPIServer(t *testing.T) {
 	for name, use := range map[string]func(*tls.Conn) error{
 		"without a byte": nil, "with an answer": unknownPath, "with half a body": halfABody,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(*testing.T) {
 			release := r.hold(addresses, each, use)
 			defer release()
 			r.Eventually(r.replica.OpenFiles).Should(BeNumerically(">", 1990), "connections are full")

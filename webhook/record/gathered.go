@@ -12,8 +12,8 @@ import (
 const gatherEvery = 15 * time.Second
 
 // Gathered is what other Collectors collect, gathered in the background: a scrape reads nothing, and costs the same
-// however much there is. So nobody who may scrape has stepgate call the API server, parse annotations, or hold the locks
-// of decisions.
+// however much there is. So nobody who may scrape has stepgate call the API server, parse annotations, or hold the
+// locks of decisions.
 type Gathered struct {
 	from  []prometheus.Collector
 	every time.Duration

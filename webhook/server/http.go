@@ -122,8 +122,8 @@ type answered struct {
 	err  error
 }
 
-// await waits for a handler until its deadline, and then for a moment: one that heeds it says more than that its time is
-// over. One that does not goes on, and its memory is given to others.
+// await waits for a handler until its deadline, and then for a moment: one that heeds it says more than that its time
+// is over. One that does not goes on, and its memory is given to others.
 func (e *endpoint) await(
 	ctx context.Context, moment time.Duration, handled <-chan answered, reserved *reservation,
 ) ([]byte, error) {

@@ -21,9 +21,9 @@ type asked struct {
 	name string
 }
 
-// ask has requests ask a lane, such as "a1 b20": of address a 1 byte, of b 20.
+// ask has requests ask a lane, such as "a1,b20": of address a 1 byte, of b 20.
 func ask(l *lane, requests string) (all []asked) {
-	for name := range strings.FieldsSeq(requests) {
+	for name := range strings.SplitSeq(requests, ",") {
 		w := &queued{address: name[:1], taken: make(chan struct{})}
 		_, _ = fmt.Sscan(name[1:], &w.n)
 		l.waiting = append(l.waiting, w)
@@ -43,7 +43,7 @@ func got(all []asked) string {
 		default:
 		}
 	}
-	return strings.Join(names, " ")
+	return strings.Join(names, ",")
 }
 
 // TestAddressesShareALane has requests ask a lane of 40 bytes in turn, and then some give their memory back.
@@ -54,17 +54,17 @@ func TestAddressesShareALane(t *testing.T) {
 		asked, want  string
 		given, after string // given back, and who has got something afterwards
 	}{
-		"one alone has three quarters":             {asked: "a10 a10 a10 a10", want: "a10 a10 a10"},
-		"and not more":                             {asked: "a30 a5", want: "a30"},
-		"the rest is for another":                  {asked: "a10 a10 a10 a10 b10", want: "a10 a10 a10 b10"},
-		"two leave something":                      {asked: "a10 a10 a4 a4 b4 b4 b4 b2 b2 c3", want: "a10 a10 a4 a4 b4 b4 c3"},
+		"one alone has three quarters":             {asked: "a10,a10,a10,a10", want: "a10,a10,a10"},
+		"and not more":                             {asked: "a30,a5", want: "a30"},
+		"the rest is for another":                  {asked: "a10,a10,a10,a10,b10", want: "a10,a10,a10,b10"},
+		"two leave something":                      {asked: "a10,a10,a4,a4,b4,b4,b4,b2,b2,c3", want: "a10,a10,a4,a4,b4,b4,c3"},
 		"the heaviest, alone":                      {asked: "a40", want: "a40"},
-		"the heaviest has nobody beside it":        {asked: "a40 b1 a1", want: "a40", given: "a40", after: "a40 b1 a1"},
-		"the heaviest of an address, after others": {asked: "a1 a40 a1", want: "a1", given: "a1", after: "a1 a40"},
-		"the heaviest of another is not overtaken": {asked: "a10 b40 c1", want: "a10", given: "a10", after: "a10 b40"},
-		"in turn, where one waits for more":        {asked: "a30 a30 a30 b30", want: "a30", given: "a30", after: "a30 b30"},
-		"nobody else waits":                        {asked: "a30 a30", want: "a30", given: "a30", after: "a30 a30"},
-		"of one address in their order":            {asked: "a20 a20 a5", want: "a20"},
+		"the heaviest has nobody beside it":        {asked: "a40,b1,a1", want: "a40", given: "a40", after: "a40,b1,a1"},
+		"the heaviest of an address, after others": {asked: "a1,a40,a1", want: "a1", given: "a1", after: "a1,a40"},
+		"the heaviest of another is not overtaken": {asked: "a10,b40,c1", want: "a10", given: "a10", after: "a10,b40"},
+		"in turn, where one waits for more":        {asked: "a30,a30,a30,b30", want: "a30", given: "a30", after: "a30,b30"},
+		"nobody else waits":                        {asked: "a30,a30", want: "a30", given: "a30", after: "a30,a30"},
+		"of one address in their order":            {asked: "a20,a20,a5", want: "a20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

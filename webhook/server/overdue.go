@@ -14,8 +14,8 @@ const (
 const overdueText = "stepgate is busy with requests that have not ended in their time; try again"
 
 // overdue bounds what goes on past its deadline. Nobody can end a goroutine, and so its request is answered, and its
-// memory is given to others in the lane: as much as overdueMemory. Above that a request keeps its memory in the lane, so
-// that all handlers together never have more than both.
+// memory is given to others in the lane: as much as overdueMemory. Above that a request keeps its memory in the lane.
+// So all handlers together never have more than both.
 type overdue struct {
 	mu       sync.Mutex
 	memory   int64
@@ -26,8 +26,8 @@ func newOverdue() overdue {
 	return overdue{memory: overdueMemory, handlers: newShares(1, overdueHandlers)}
 }
 
-// refuses reports whether an address gets no more handlers, because those that it has do not end. One that has none past
-// its deadline is never refused.
+// refuses reports whether an address gets no more handlers, because those that it has do not end. One that has none
+// past its deadline is never refused.
 func (o *overdue) refuses(address string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
