@@ -145,6 +145,7 @@ libraries:
 .PHONY: unit
 unit: ## Unit tests, the fuzz seeds and property tests with few draws; what serves with the race detector
 	CGO_ENABLED=1 go test -short -race $(CONCURRENT)
+	go test -short -run Dear ./webhook
 	go test -short $$(go list ./cmd/... ./test/... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
 
 .PHONY: integration
