@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,8 +104,12 @@ func annotationsPage() (string, error) {
 		"ApplicationSet controls. stepgate reports a value that it cannot read, and goes by the stricter reading. A value " +
 		"of more than 8 KiB cannot be read.\n\n" +
 		table([]string{"annotation", "values", "written by", "effect"}, rows) +
+		"\n" + expressions +
 		"\n## Other names\n\n" + table([]string{"name", "what it is", "written by", "effect"}, others), nil
 }
+
+//go:embed expressions.md
+var expressions string
 
 func eventsPage() (string, error) {
 	var rows [][]string
