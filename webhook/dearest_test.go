@@ -240,8 +240,8 @@ func TestNoBodyIsDear(t *testing.T) {
 		} {
 			most := cost{dearestTime * time.Duration(len(object)>>20+1), uint64(dearestMemory*len(object) + aroundIt)}
 			if c := costOf(handle, most); c.time > most.time || c.memory > most.memory {
-				t.Errorf("%s, %s, of %d bytes: %s and %d bytes of memory, want at most %s and %d", handler, name, len(object), c.time,
-					c.memory, most.time, most.memory)
+				t.Errorf("%s, %s, of %d bytes: %s and %d bytes of memory, want at most %s and %d", handler, name,
+					len(object), c.time, c.memory, most.time, most.memory)
 			}
 		}
 	}

@@ -109,7 +109,8 @@ func dear() (all []string) {
 func TestNoExpressionIsDear(t *testing.T) {
 	g := NewWithT(t)
 	objects, size := large(g)
-	for _, text := range append(dear(), random(rand.New(rand.NewSource(1)), 100)...) { //nolint:gosec // they are to be the same
+	source := rand.New(rand.NewSource(1)) //nolint:gosec // they are to be the same
+	for _, text := range append(dear(), random(source, 100)...) {
 		var program *Program
 		took, _ := cost(func() { program, _ = compile(text) })
 		g.Expect(took).To(BeNumerically("<", mostTime), "compiling %q", text)
@@ -156,13 +157,15 @@ func TestTheMeasureSeesWhatIsDear(t *testing.T) {
 		_, _ = everything.Compile("optional.of([1,1,1,1,1,1,1,1,1])" + strings.Repeat(".optMap(a,a)", 7) + ".hasValue()")
 	})
 	g.Expect(took).To(BeNumerically(">", mostTime/slower), "macros that copy what they are given")
-	long := "'aaaaaaaaaa'." + strings.Repeat("replace('a','aaaaaaaaaa').", 4) + "replace('a','" + strings.Repeat("a", 80) + "')=='b'"
+	long := "'aaaaaaaaaa'." + strings.Repeat("replace('a','aaaaaaaaaa').", 4) + "replace('a','" +
+		strings.Repeat("a", 80) + "')=='b'"
 	ast, issues := everything.Compile(long)
 	g.Expect(issues.Err()).NotTo(HaveOccurred())
 	program, err := everything.Program(ast, cel.CostLimit(1_000_000))
 	g.Expect(err).NotTo(HaveOccurred())
 	_, allocated := cost(func() { (&Program{program}).Says(nil) })
-	g.Expect(allocated).To(BeNumerically(">", mostMemory*(uint64(len(long))+largestObject)), "functions that make long texts")
+	g.Expect(allocated).To(BeNumerically(">", mostMemory*(uint64(len(long))+largestObject)),
+		"functions that make long texts")
 }
 
 // FuzzCompile compiles any text in little time, and asks it of an object.

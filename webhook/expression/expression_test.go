@@ -22,7 +22,8 @@ func notYet(why string) policy.Finding { return policy.Finding{Detail: "not yet 
 func TestExpressionsSay(t *testing.T) {
 	g := NewWithT(t)
 	c, o := NewCompiler(AnyKind), map[string]any{}
-	const object = "status: {succeeded: 1, share: 0.5, phase: Good, secret: hunter2, nodes: [{ports: [1]}, {ports: [2]}], " +
+	const object = "status: {succeeded: 1, share: 0.5, phase: Good, secret: hunter2, nodes: [{ports: [1]}, " +
+		"{ports: [2]}], " +
 		"at: '2026-01-01T00:00:00Z', conditions: [{type: Complete, status: 'True'}]}"
 	text, err := yaml.YAMLToJSON([]byte(object))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -47,8 +47,6 @@ func got(all []asked) string {
 }
 
 // TestAddressesShareALane has requests ask a lane of 40 bytes in turn, and then some give their memory back.
-//
-//nolint:dupword // an address may ask twice for as much
 func TestAddressesShareALane(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked, want  string
