@@ -109,7 +109,7 @@ func dear() (all []string) {
 func TestNoExpressionIsDear(t *testing.T) {
 	g := NewWithT(t)
 	objects, size := large(g)
-	source := rand.New(rand.NewSource(1)) //nolint:gosec // they are to be the same
+	source := rand.New(rand.NewSource(1))
 	for _, text := range append(dear(), random(source, 100)...) {
 		var program *Program
 		took, _ := cost(func() { program, _ = compile(text) })
