@@ -171,7 +171,7 @@ func readers(t *testing.T, name, text string) map[string]func() {
 // TestDearTextsAreNoticed is the control of this file: a parser that looks each name up among all before it, and one
 // that keeps each of a thousand bits, are found out.
 func TestDearTextsAreNoticed(t *testing.T) {
-	text := shapes("a", 24<<10)["names"]
+	text := shapes("a", 64<<10)["names"]
 	quadratic := func() {
 		var names []string
 		for name := range strings.SplitSeq(text, ",") {
