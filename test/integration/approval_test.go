@@ -92,6 +92,7 @@ func annotations(values map[string]any) client.Patch {
 
 // annotateAs merge-patches annotations as a user; a nil one is removed.
 func (a *approvals) annotateAs(user string, values map[string]any, opts ...client.PatchOption) error {
+	a.caughtUp(a.Set.DeepCopy())
 	return a.asMember(user, nil).Patch(a.ctx, a.Set.DeepCopy(), annotations(values), opts...)
 }
 

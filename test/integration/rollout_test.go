@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
@@ -114,8 +115,21 @@ func (r *rollout) app(env string) *argo.Application {
 	return app
 }
 
+// caughtUp returns when the API server's cache has an object as it is stored. A write that begins with an older one is
+// admitted twice: the API server tries it again when etcd says that the object has changed, and calls stepgate again.
+func (r *rollout) caughtUp(obj client.Object) {
+	r.t.Helper()
+	key := client.ObjectKeyFromObject(obj)
+	r.Expect(shared.Admin.Get(r.ctx, key, obj)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, key, obj, &client.GetOptions{
+		Raw: &metav1.GetOptions{ResourceVersion: obj.GetResourceVersion()},
+	})).To(Succeed())
+}
+
 // update merge-patches an Application as a user.
 func (r *rollout) update(user, env string, change func(*argo.Application), opts ...client.PatchOption) error {
+	r.t.Helper()
+	r.caughtUp(r.app(env))
 	return r.Update(r.ctx, r.as(user), env, change, opts...)
 }
 
