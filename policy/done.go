@@ -54,8 +54,8 @@ func (in *Input) notBroken(a *Application) (Reason, string) {
 	switch {
 	case a.Health != "Healthy" && a.Health != "Progressing":
 		return NotHealthy, clean(a.Health)
-	case !in.Settings.AllowFailedOperations && (in.failed(a) || a.LastOperation.failed() && a.SyncStatus != "Synced"):
-		return OperationFailed, clean(a.LastOperation.Phase)
+	case !in.Settings.AllowFailedOperations && (in.failed(a) || a.LastFull.failed() && a.SyncStatus != "Synced"):
+		return OperationFailed, clean(a.LastFull.Phase)
 	}
 	return "", ""
 }

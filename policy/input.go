@@ -68,7 +68,8 @@ type Settings struct {
 	// Follows says that the target comes after others: then its step has to say what it deploys, like a step that waits for
 	// a condition.
 	Follows bool
-	// Pin says that operations are pinned: an automated one has to name its revisions.
+	// Pin says that operations are pinned, and stamped: where nothing tells what was around the sources when an Application
+	// was deployed, that has changed. An automated one has to name its revisions.
 	Pin bool
 	// Train makes every revision a candidate that the earlier steps have completed: an Application may deploy one while
 	// they are on their way to a newer one. Without it, only the compared revision is.
@@ -210,6 +211,9 @@ type Application struct {
 	Compared []Source
 	// LastOperation is the zero value when there was none.
 	LastOperation LastOperation
+	// LastFull is the last full sync that has ended: neither a dry run, nor one of single resources, nor one of manifests
+	// that were sent along. Such operations say what the full one before them was. It is the zero value where nothing tells.
+	LastFull FullSync
 	// LastSync is the last successful full sync that is known.
 	LastSync LastSync
 	// Ran are the sources and revisions of the history, oldest first.
@@ -217,8 +221,6 @@ type Application struct {
 	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared,
 	// Outdated, or empty.
 	Hydration string
-	// Moved says that its comparison found what is deployed in another namespace than the one of its destination.
-	Moved bool
 	// OnlyPruning says that nothing of it is OutOfSync but what has to be pruned.
 	OnlyPruning bool
 }
@@ -235,10 +237,16 @@ type Source struct {
 type LastOperation struct {
 	// Phase is Running, Terminating, Succeeded, Failed, Error, or empty.
 	Phase string
-	// Full says that it was neither a dry run nor limited to some resources.
-	Full bool
 	// Retried says that an attempt of it has failed.
 	Retried bool
+	// StartedAt and FinishedAt have a resolution of one second.
+	StartedAt, FinishedAt time.Time
+}
+
+// FullSync is what the rule needs of a full sync.
+type FullSync struct {
+	// Phase is Succeeded, Failed, Error, or empty.
+	Phase string
 	// StartedAt and FinishedAt have a resolution of one second.
 	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
@@ -249,6 +257,14 @@ type LastOperation struct {
 	Other []Source
 	// Applied says that it applied everything, and came to the hooks that run after that.
 	Applied bool
+}
+
+// Sources are those that it deployed, at their revisions; nil where they are others than those that are compared now.
+func (s *LastSync) Sources(compared []Source) []Source {
+	if s.AtCompared {
+		return compared
+	}
+	return s.Other
 }
 
 // LastSync is the last successful full sync.

@@ -5,11 +5,11 @@ import "time"
 // History is the part of a decision's input that comes from the events of the watches and not from objects as they are
 // now. An event that was seen stays true, however old the watches are. What they have missed makes a decision stricter.
 type History struct {
-	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
-	// Synced with that, and no operation since.
+	// Deployed says that the operation deploys just what the target's last full sync has, or what it was found Synced
+	// with since.
 	Deployed bool
 	// Altered says that the target's destination, or another part of its spec beside the sources that changes what a
-	// sync does, has changed since it was last synced. Unproven says that this is not known.
+	// sync does, has changed since it was last synced. Unproven says that nothing tells.
 	Altered, Unproven bool
 	// ContentSince is since when the target has had its spec; zero if nothing was seen of it.
 	ContentSince time.Time
@@ -35,11 +35,8 @@ type Past struct {
 	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same
 	// operation may show less.
 	Applied time.Time
-	// Failed are the sources and revisions that its last full sync ran, if that was seen to fail. The operation that
-	// tries again does not tell.
-	Failed []Source
-	// Altered means the same as for the target. It is true, too, where that is not known.
-	Altered bool
+	// Altered and Unproven mean the same as for the target.
+	Altered, Unproven bool
 	// Runs is the newest entry of its history, and RunsFrom the position at which that was first seen.
 	Runs     Source
 	RunsFrom uint64

@@ -17,13 +17,13 @@ var healthStale = blocking{
 		next:  "wait until Argo CD has compared APP",
 	},
 	holds: func(_ *Input, a *Application) (detail string, ok bool) {
-		last := &a.LastOperation
+		last := &a.LastFull
 		switch {
-		case last.Full && last.FinishedAt.After(a.ReconciledAt):
+		case last.FinishedAt.After(a.ReconciledAt):
 			return "compared before its last operation ended", true
 		case a.Unseen():
 			return "found OutOfSync within 5 s of its last sync, and not compared since", true
-		case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):
+		case !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):
 			return "compared in the second in which its last operation ended", true
 		}
 		return "", false

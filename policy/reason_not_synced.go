@@ -34,7 +34,7 @@ var notSynced = blocking{
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
 // second than the one of its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
-	if a.SyncStatus != "OutOfSync" || a.Moved || in.History.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() ||
+	if a.SyncStatus != "OutOfSync" || in.alteredSince(a) || a.LastSync.FinishedAt.IsZero() ||
 		!a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
@@ -51,8 +51,8 @@ const onlyPruning = ", only pruning is left"
 // leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left
 // of what it was compared with but to prune, or its last sync deployed that.
 func (in *Input) leftOutOfSync(a *Application) bool {
-	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved &&
-		!in.History.Past(a.Name).Altered &&
+	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" &&
+		!in.alteredSince(a) &&
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 

@@ -17,16 +17,16 @@ var operationFailed = blocking{
 		if in.Settings.AllowFailedOperations || !in.failed(a) {
 			return "", false
 		}
-		return clean(a.LastOperation.Phase), true
+		return clean(a.LastFull.Phase), true
 	},
 }
 
-// failed reports whether the last operation failed, and that still counts. It does until something else is deployed:
+// failed reports whether the last full sync failed, and that still counts. It does until something else is deployed:
 // while the revision that it ran is compared, and after that, too, if it applied everything and only a hook failed. A
 // newer commit that does not touch the Application changes nothing about that. If less was applied, and the Application
 // is Synced at another revision, then the commit was taken back.
 func (in *Input) failed(a *Application) bool {
-	last := &a.LastOperation
+	last := &a.LastFull
 	if !last.failed() {
 		return false
 	}
@@ -34,7 +34,5 @@ func (in *Input) failed(a *Application) bool {
 	return last.AtCompared || applied
 }
 
-// failed reports whether it was a full operation that failed.
-func (last *LastOperation) failed() bool {
-	return last.Full && (last.Phase == "Failed" || last.Phase == "Error")
-}
+// failed reports whether it has failed.
+func (last *FullSync) failed() bool { return last.Phase == "Failed" || last.Phase == "Error" }

@@ -13,6 +13,6 @@ var rollback = settling{
 	outcome: Allow,
 	settles: func(in *Input, _ int) bool {
 		op := &in.Target.Operation
-		return op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.History.Altered
+		return op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.altered()
 	},
 }

@@ -6,13 +6,13 @@ const SelfHeal Reason = "SelfHeal"
 var selfHeal = settling{
 	row: row{
 		reason: SelfHeal,
-		when: "the operation names the revisions and sources of the newest history entry, the spec is compared, and " +
-			"nothing around them has changed since, as far as is known",
+		when: "the operation deploys what is deployed, as the stamp of the last sync or the newest history entry says, and " +
+			"nothing around the sources has changed since",
 	},
 	outcome: Allow,
 	settles: func(in *Input, _ int) bool {
 		op := &in.Target.Operation
-		return (op.Redeploys && !in.History.Unproven || in.History.Deployed) && op.Pinned && in.Target.SpecCompared &&
-			!in.History.Altered
+		return (op.Redeploys || in.History.Deployed) && op.Pinned && in.Target.SpecCompared &&
+			!in.altered()
 	},
 }

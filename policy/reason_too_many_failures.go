@@ -84,13 +84,13 @@ func (in *Input) inStep(a Sibling, step int) bool {
 // again.
 func (in *Input) failure(a *Application, step int) (b Blocker, ok bool) {
 	b = Blocker{Application: a.Name, Cluster: a.Cluster, Step: step, Reason: TooManyFailures, ComparedAt: a.ReconciledAt}
-	last, again := &a.LastOperation, in.History.Past(a.Name).Failed
+	last := &a.LastFull
 	switch {
 	case last.failed() && in.sharesRevision(a, last.AtCompared, last.Other):
 		b.Detail = "sync " + clean(last.Phase)
-	case (a.OperationSet || last.Running()) && len(again) > 0 &&
-		in.sharesRevision(a, slices.Equal(again, a.Compared), again):
-		b.Detail = "its sync failed, and is tried again"
+		if a.OperationSet || a.LastOperation.Running() {
+			b.Detail = "its sync failed, and is tried again"
+		}
 	case a.Health == "Degraded" && in.sharesRevision(a, a.LastSync.AtCompared, a.LastSync.Other):
 		b.Detail = "Degraded"
 	default:

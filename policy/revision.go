@@ -193,7 +193,18 @@ func (in *Input) foresee() {
 
 // changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same
 // revisions, or the same with another destination or other options.
-func (in *Input) changed() bool { return !in.Target.SameSources || in.History.Altered }
+func (in *Input) changed() bool { return !in.Target.SameSources || in.altered() }
+
+// altered reports whether something else is around the target's sources than when it was deployed.
+func (in *Input) altered() bool {
+	return in.History.Altered || in.History.Unproven && in.Settings.Pin
+}
+
+// alteredSince reports the same of a sibling.
+func (in *Input) alteredSince(a *Application) bool {
+	past := in.History.Past(a.Name)
+	return past.Altered || past.Unproven && in.Settings.Pin
+}
 
 // wantsOther reports whether the target deploys another revision than it was compared with.
 func (in *Input) wantsOther() bool {

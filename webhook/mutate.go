@@ -24,13 +24,14 @@ const SelfTestInfo = "stepgate.io/selftest"
 // SelfTestWarning is that warning.
 const SelfTestWarning = "stepgate: the mutating webhook has answered"
 
-// Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, and holds those of
-// the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
+// Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, gives each the stamp
+// of what it deploys, and holds those of the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
 // afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
 // It only changes what is at /operation and below, and puts back the result of the last operation where a write that it
-// holds clears that. It acts in enforce mode only, on operations in step 2 and later, and in step 1 if that waits for a
-// condition or comes after others; it holds a repeated operation in any step. Its answer to its own output is no change.
+// holds clears that. It acts in enforce mode only. It pins and holds in step 2 and later, and in step 1 if that waits for a
+// condition or comes after others; it holds a repeated operation, and stamps every one, in any step. Its answer to its
+// own output is no change.
 type Mutator struct {
 	judge *judge.Judge
 	gate  *Gate
@@ -62,16 +63,23 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	}
 	response.Warnings = append(response.Warnings, m.candidates(w, in)...)
 	pin := m.pin(w, in)
-	if v, held := m.hold(ctx, w, in, pin); held {
+	next, patches := m.stamp(w, pin)
+	if v, held := m.hold(ctx, w, in, next); held {
 		m.gate.conclude(ctx, log, w, v)
 		response.Patches, response.AuditAnnotations = withoutOperation(w), v.AuditAnnotations()
 		return response
 	}
-	if len(pin.Patches) > 0 {
+	if response.Patches = patches; len(pin.Patches) > 0 {
 		m.recordPin(log, w, pin)
-		response.Patches, response.AuditAnnotations = pin.Patches, pin.annotations()
+		response.AuditAnnotations = pin.annotations()
 	}
 	return response
+}
+
+// stamp is the write with its operation as it is stored: pinned, and with the stamp of what it deploys.
+func (m *Mutator) stamp(w *judge.Write, pin pinned) (next *judge.Write, patches []jsonpatch.Operation) {
+	stamped, patches := argocd.Stamped(pin.Pinned(w.App), w.Old)
+	return w.With(stamped), append(pin.Patches, patches...)
 }
 
 // pinned is how an operation is pinned.
@@ -127,14 +135,15 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 //
 // The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
 // through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
-func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin pinned) (v judge.Verdict, held bool) {
+func (m *Mutator) hold(
+	ctx context.Context, w *judge.Write, in policy.Input, next *judge.Write,
+) (v judge.Verdict, held bool) {
 	// A new spec has to be stored before Argo CD can compare it.
 	respecified := in.Settings.Pin && !w.Target.SpecCompared
-	if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {
+	if in.Settings.Bypassed || !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {
 		return judge.Verdict{}, false
 	}
-	asPinned := w.With(pin.Pinned(w.App))
-	v = m.gate.placed(ctx, asPinned, m.judge.Judge(ctx, asPinned).OrRepeated())
+	v = m.gate.placed(ctx, next, m.judge.Judge(ctx, next).OrRepeated())
 	switch {
 	case v.Err != nil:
 		return judge.Verdict{}, false // the Gate says so, or succeeds
@@ -142,7 +151,7 @@ func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin
 		return v.HeldBack(m.judge.Config.Release), true
 	}
 	if !v.Rejects() {
-		m.gate.passes.remember(asPinned, v)
+		m.gate.passes.remember(next, v)
 	}
 	return judge.Verdict{}, false
 }

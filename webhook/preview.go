@@ -133,8 +133,8 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 	if changes {
 		pin := p.mutator.pin(w, in)
 		answer.Pinned = pin.Revisions
-		judged = w.With(pin.Pinned(w.App))
-		v, answer.Held = p.mutator.hold(ctx, w, in, pin)
+		judged, _ = p.mutator.stamp(w, pin)
+		v, answer.Held = p.mutator.hold(ctx, w, in, judged)
 	}
 	if !answer.Held {
 		v = p.gate.placed(ctx, judged, p.judge.Judge(ctx, judged))

@@ -28,7 +28,7 @@ type facts struct {
 	// compared. Argo CD does not try these again.
 	failures map[string]string
 	// contents stand for what the Applications deploy by their specs.
-	contents []argocd.Fingerprint
+	contents []string
 	// since is since when an Application waits where the ApplicationSet controller has not recorded it.
 	since func(app string) time.Time
 	now   time.Time

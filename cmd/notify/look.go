@@ -205,8 +205,8 @@ func (n *Notifier) facts(set *argocd.ApplicationSet) *facts {
 	f.since = func(app string) time.Time { return seen[app] }
 	f.failures = map[string]string{}
 	for _, p := range n.Known.Owned(uid) {
-		f.contents = append(f.contents, p.Content)
-		if last := &p.Application.LastOperation; last.Full && last.AtCompared &&
+		f.contents = append(f.contents, p.Content.Parameters+p.Content.Around)
+		if last := &p.Application.LastFull; last.AtCompared &&
 			(last.Phase == "Failed" || last.Phase == "Error") {
 			f.failures[p.Name] = last.Phase
 		}

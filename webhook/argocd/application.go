@@ -73,7 +73,9 @@ type syncPolicy struct {
 	SyncOptions              argo.SyncOptions               `json:"syncOptions"`
 	ManagedNamespaceMetadata *argo.ManagedNamespaceMetadata `json:"managedNamespaceMetadata"`
 	Automated                *struct {
-		Enabled *bool `json:"enabled"`
+		Enabled    *bool `json:"enabled"`
+		Prune      *bool `json:"prune"`
+		AllowEmpty *bool `json:"allowEmpty"`
 	} `json:"automated"`
 }
 
@@ -106,12 +108,13 @@ func (s *status) UnmarshalJSON(raw []byte) error {
 	)
 }
 
-// operationState leaves the results of the operation out.
+// operationState leaves most of the results of the operation out.
 type operationState struct {
 	Phase      synccommon.OperationPhase `json:"phase"`
 	Operation  argo.Operation            `json:"operation"`
 	StartedAt  metav1.Time               `json:"startedAt"`
 	FinishedAt *metav1.Time              `json:"finishedAt"`
+	SyncResult *syncResult               `json:"syncResult"`
 }
 
 // ClearedResult is the result of the last operation before a write, as it was stored, if the write clears it; else nil.
@@ -177,12 +180,8 @@ func (a *Application) AutoSyncs() bool {
 	return p != nil && p.Automated != nil && (p.Automated.Enabled == nil || *p.Automated.Enabled)
 }
 
-// Deploys is what the Application deploys by its spec: what is around its sources, and what stands for all of it.
-func (a *Application) Deploys() (around string, content Fingerprint) {
-	spec := a.spec()
-	around = Around(spec)
-	return around, Content(spec, around)
-}
+// Content is what the Application deploys by its spec.
+func (a *Application) Content() Content { return ContentOf(a.spec()) }
 
 // spec is the decoded part of the spec as Argo CD's own type, for its methods.
 func (a *Application) spec() *argo.ApplicationSpec {
@@ -193,6 +192,9 @@ func (a *Application) spec() *argo.ApplicationSpec {
 	}
 	if p := s.SyncPolicy; p != nil {
 		spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: p.SyncOptions, ManagedNamespaceMetadata: p.ManagedNamespaceMetadata}
+		if a := p.Automated; a != nil {
+			spec.SyncPolicy.Automated = &argo.SyncPolicyAutomated{Enabled: a.Enabled, Prune: a.Prune, AllowEmpty: a.AllowEmpty}
+		}
 	}
 	return spec
 }

@@ -27,11 +27,15 @@ type Projection struct {
 	AutoSync bool
 	// Compared stands for what it was compared with.
 	Compared Fingerprint
-	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is since
-	// when its spec has been the same, as far as the object tells, by the API server's clock; zero if it does not.
-	Around       string
-	Content      Fingerprint
+	// Content is what it deploys by its spec, at the revisions that it was compared with if that was with its spec.
+	// ContentSince is since when its spec has been the same, as far as the object tells, by the API server's clock; zero
+	// if it does not.
+	Content      Content
 	ContentSince time.Time
+	// Deploys are the sources and revisions that the operation under way names; nil if there is none, or if it names none.
+	Deploys []policy.Source
+	// Deployed is what its last full sync deployed, as far as its stamp tells.
+	Deployed Content
 	// Ours says that stepgate has started its last operation.
 	Ours bool
 	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is
@@ -49,16 +53,14 @@ func NewProjection(app *argo.Application) *Projection {
 	if owner == nil {
 		owner = &metav1.OwnerReference{}
 	}
-	around := Around(&app.Spec)
-	return &Projection{
+	p := &Projection{
 		ObjectMeta:   Identity(app),
 		Owner:        owner.UID,
 		Set:          owner.Name,
 		Annotations:  ReadAnnotations(app.Annotations),
 		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		Compared:     NewFingerprint(&app.Status.Sync),
-		Around:       around,
-		Content:      Content(&app.Spec, around),
+		Content:      ContentOf(&app.Spec),
 		ContentSince: specWritten(app),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
 
@@ -68,6 +70,13 @@ func NewProjection(app *argo.Application) *Projection {
 		WindowSubject: WindowSubjectOf(app),
 		Application:   Sibling(app),
 	}
+	if p.Application.SpecCompared {
+		sync := &app.Status.Sync
+		p.Content = p.Content.at(app.Spec.GetSources(), revisions(sync.Revision, sync.Revisions))
+	}
+	o := operatedOf(app.Status.OperationState)
+	p.Deployed, p.Deploys = o.lastFull(&app.Spec).deployed(), deploying(app, o)
+	return p
 }
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each

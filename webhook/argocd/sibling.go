@@ -8,7 +8,6 @@ import (
 	"time"
 	"unique"
 
-	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,6 +18,8 @@ import (
 func Sibling(app *argo.Application) policy.Application {
 	_, refresh := app.IsRefreshRequested()
 	status := &app.Status
+	o := operatedOf(status.OperationState)
+	full := o.lastFull(&app.Spec)
 	return policy.Application{
 		Name:             app.Name,
 		Labels:           sharedLabels(app.Labels),
@@ -32,11 +33,11 @@ func Sibling(app *argo.Application) policy.Application {
 		SpecCompared:     specCompared(&app.Spec, status.Sync.ComparedTo) && hydratedFrom(&app.Spec, &status.SourceHydrator),
 		ReconciledAt:     timeOf(status.ReconciledAt),
 		Compared:         compared(&app.Spec, &status.Sync, &status.SourceHydrator),
-		LastOperation:    lastOperation(status),
-		LastSync:         lastSync(status),
-		Ran:              ran(status.History),
+		LastOperation:    lastOperation(o),
+		LastFull:         lastFull(status, full),
+		LastSync:         lastSync(status, o, full),
+		Ran:              ran(o.fullOnly(status.History)),
 		Hydration:        hydration(&app.Spec, &status.Sync, status.ReconciledAt, &status.SourceHydrator),
-		Moved:            moved(status.Resources),
 		OnlyPruning:      onlyPruning(status.Resources),
 	}
 }
@@ -112,43 +113,50 @@ func hydratedFrom(spec *argo.ApplicationSpec, hydrator *argo.SourceHydratorStatu
 		spec.SourceHydrator.DeepEquals(made.SourceHydrator)
 }
 
-func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
-	state := status.OperationState
-	if state == nil {
+func lastOperation(o *operated) policy.LastOperation {
+	if o == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{
-		Phase: shared(string(state.Phase)), Full: isFull(state.Operation), Retried: state.RetryCount > 0,
-		StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt),
+	return policy.LastOperation{
+		Phase: shared(string(o.phase)), Retried: o.retried, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
 	}
-	if result := state.SyncResult; result != nil {
-		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
-		compared := status.Sync.ComparedTo
-		last.SameSources = oneOrMany(result.Source, result.Sources).Equals(oneOrMany(compared.Source, compared.Sources))
-		if !last.AtCompared && state.Phase.Completed() && !state.Phase.Successful() {
-			last.Other = Sources(oneOrMany(result.Source, result.Sources), revisions(result.Revision, result.Revisions))
-		}
-		last.Applied = slices.ContainsFunc(result.Resources, func(r *argo.ResourceResult) bool {
-			return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync
-		})
+}
+
+// lastFull holds the last full sync against the present comparison.
+func lastFull(status *argo.ApplicationStatus, full *Outcome) policy.FullSync {
+	if full == nil {
+		return policy.FullSync{}
+	}
+	last := policy.FullSync{
+		Phase: shared(string(full.Phase)), StartedAt: full.StartedAt, FinishedAt: full.FinishedAt,
+		AtCompared: sameRevisions(full.Revisions, status.GetRevisions()), SameSources: sameAsCompared(status, full.sources),
+		Applied: full.Applied,
+	}
+	if full.failed() && !last.AtCompared {
+		last.Other = Sources(full.sources, full.Revisions)
 	}
 	return last
 }
 
-// lastSync is the last operation if it was a successful full sync, else the newest entry of the history: argo-cd v3.5.7
-// records exactly the successful full syncs there (controller/sync.go).
-func lastSync(status *argo.ApplicationStatus) policy.LastSync {
-	if s := status.OperationState; s != nil && s.SyncResult != nil && s.Phase.Successful() && isFull(s.Operation) {
-		r := s.SyncResult
-		return syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions),
-			s.Operation.InitiatedBy)
+// sameAsCompared reports whether these are the sources of the last comparison.
+func sameAsCompared(status *argo.ApplicationStatus, sources argo.ApplicationSources) bool {
+	compared := status.Sync.ComparedTo
+	return sources.Equals(oneOrMany(compared.Source, compared.Sources))
+}
+
+// lastSync is the last full sync if that has succeeded, else the newest entry of the history: argo-cd v3.5.7 records
+// exactly the successful full syncs there, and those with manifests of their own (controller/sync.go).
+func lastSync(status *argo.ApplicationStatus, o *operated, full *Outcome) policy.LastSync {
+	if full != nil && full.Phase.Successful() {
+		return syncOf(status, full.FinishedAt, full.sources, full.Revisions, full.By)
 	}
-	if len(status.History) == 0 {
+	history := o.fullOnly(status.History)
+	if len(history) == 0 {
 		return policy.LastSync{}
 	}
-	h := status.History.LastRevisionHistory()
+	h := history.LastRevisionHistory()
 	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions),
-		h.InitiatedBy)
+		person(h.InitiatedBy))
 }
 
 // person is who started an operation; empty if Argo CD did.
@@ -162,14 +170,14 @@ func person(by argo.OperationInitiator) string {
 // syncOf holds a sync against the present comparison.
 func syncOf(
 	status *argo.ApplicationStatus, finishedAt time.Time, sources argo.ApplicationSources, revs []string,
-	by argo.OperationInitiator,
+	by string,
 ) policy.LastSync {
 	compared := status.Sync.ComparedTo
 	same := len(sources) > 0 && sources.Equals(oneOrMany(compared.Source, compared.Sources))
 	last := policy.LastSync{
 		FinishedAt: finishedAt, SameSources: same, AtCompared: same && sameRevisions(revs, status.GetRevisions()),
 		Since: since(status.History, finishedAt, sources, revs),
-		By:    cmp.Or(person(by), startedBy(status.History, sources, revs)),
+		By:    cmp.Or(by, startedBy(status.History, sources, revs)),
 	}
 	if same && !last.AtCompared && len(revs) > 0 {
 		last.Other = Sources(sources, revs)
@@ -210,11 +218,6 @@ func since(
 	return finishedAt
 }
 
-// isFull reports whether an operation syncs the whole Application for real.
-func isFull(op argo.Operation) bool {
-	return op.Sync != nil && !op.Sync.DryRun && len(op.Sync.Resources) == 0
-}
-
 func sameRevisions(a, b []string) bool {
 	return len(a) > 0 && slices.Equal(a, b)
 }
@@ -233,6 +236,19 @@ func ran(history argo.RevisionHistories) []policy.Source {
 		}
 	}
 	return slices.Clone(all)
+}
+
+// onlyPruning reports whether resources are OutOfSync, and all of these have to be pruned.
+func onlyPruning(resources []argo.ResourceStatus) bool {
+	some := false
+	for i := range resources {
+		if r := &resources[i]; r.Status == argo.SyncStatusCodeOutOfSync {
+			if some = true; !r.RequiresPruning {
+				return false
+			}
+		}
+	}
+	return some
 }
 
 func timeOf(t *metav1.Time) time.Time {

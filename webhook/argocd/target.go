@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
@@ -35,9 +36,11 @@ func Target(app, old *Application) policy.Target {
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
 	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)
-	t.SyncStartedAt, t.SyncFinishedAt = before.syncedAt()
+	o := before.OperationState.operated()
+	history := o.fullOnly(before.History)
+	t.SyncStartedAt, t.SyncFinishedAt = o.syncedAt(spec)
 	t.OutOfSyncSince = before.outOfSyncSince()
-	t.Ran = ran(before.History)
+	t.Ran = ran(history)
 	if app.Operation == nil {
 		return t
 	}
@@ -53,26 +56,30 @@ func Target(app, old *Application) policy.Target {
 	}
 	d := deploymentOf(op.Sync, spec)
 	t.Wanted = d.wanted(t.Compared)
-	t.SameSources = d.sameSources(before.History)
+	t.SameSources = d.sameSources(history)
 	t.Operation.Pinned = d.pinned(t.Compared) && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)
-	t.Operation.RollsBack = d.rollsBack(before.History) && !op.Retry.Refresh &&
+	t.Operation.RollsBack = d.rollsBack(history) && !op.Retry.Refresh &&
 		!d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Foreign = d.foreign(spec)
-	t.Operation.Redeploys = d.redeploys(before.History)
+	t.Operation.Redeploys = d.redeploys(history)
 	return t
 }
 
-// DeploysCompared reports whether the operation of a write names the revisions and the sources that the Application was
-// compared with before the write, what that comparison was, and when the last operation before the write started.
-func DeploysCompared(app, old *Application) (compared Fingerprint, operatedAt time.Time, ok bool) {
-	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil {
-		return 0, operatedAt, false
+// Deployed is what the last full sync before a write deployed, as far as its stamp tells, and when the last operation
+// started. deploys is what the operation of the write deploys.
+func Deployed(app, old *Application) (deployed, deploys Content, operatedAt time.Time) {
+	deploys = ContentOf(app.spec())
+	if app.Operation != nil && isFull(app.Operation.Operation) {
+		deploys = StampOf(app, nil).Content
 	}
-	if state := old.Status.OperationState; state != nil {
-		operatedAt = state.StartedAt.Time
+	if old == nil {
+		return deployed, deploys, operatedAt
 	}
-	d, sync := deploymentOf(app.Operation.Sync, app.spec()), &old.Status.Sync
-	return NewFingerprint(sync), operatedAt, d.equals(sync.ComparedTo, sync.Revision, sync.Revisions)
+	o := old.Status.OperationState.operated()
+	if o != nil {
+		operatedAt = o.startedAt
+	}
+	return o.lastFull(old.spec()).deployed(), deploys, operatedAt
 }
 
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when
@@ -102,11 +109,11 @@ func (s *status) outOfSyncSince() bool {
 		timeOf(s.ReconciledAt).After(timeOf(state.FinishedAt))
 }
 
-// syncedAt is when the last operation started and ended, if it was a full sync that succeeded; else zero.
-func (s *status) syncedAt() (started, finished time.Time) {
-	state := s.OperationState
-	if state == nil || state.Phase != "Succeeded" || !isFull(state.Operation) {
+// syncedAt is when the last full sync started and ended, if that has succeeded; else zero.
+func (o *operated) syncedAt(spec *argo.ApplicationSpec) (started, finished time.Time) {
+	full := o.lastFull(spec)
+	if full == nil || !full.Phase.Successful() {
 		return started, finished
 	}
-	return state.StartedAt.Time, timeOf(state.FinishedAt)
+	return full.StartedAt, full.FinishedAt
 }

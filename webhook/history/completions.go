@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // mostCompleted bounds what is remembered of an Application.
@@ -14,7 +15,8 @@ const mostCompleted = 20
 // commit that does not touch it. What it is not Healthy with any more, it is not done with any more. Other sources than
 // those that it has synced end all: a revision may be fine with the old parameters only. altered says that what is
 // around its sources has just changed.
-func (r *Record) complete(app *policy.Application, altered bool, now time.Time) {
+func (r *Record) complete(p *argocd.Projection, altered bool, now time.Time) {
+	app := &p.Application
 	if altered {
 		r.completions = slices.Clone(r.completions)
 		for i := range r.completions {
@@ -26,9 +28,13 @@ func (r *Record) complete(app *policy.Application, altered bool, now time.Time) 
 		r.completions = nil
 		return
 	case app.OperationSet || app.LastOperation.Running():
+		r.takeBack(app, p.Deploys, now)
 		return
 	}
-	done, shown := r.shown(app)
+	if app.LastFull.Phase == "Succeeded" {
+		r.takeBack(app, app.LastSync.Sources(app.Compared), app.LastFull.StartedAt)
+	}
+	done, shown := r.shown(p)
 	same := func(c policy.Completion) bool { return slices.Equal(c.Sources, done.Sources) }
 	switch {
 	case done.Sources == nil:
@@ -36,7 +42,7 @@ func (r *Record) complete(app *policy.Application, altered bool, now time.Time) 
 	case app.Health != "Healthy":
 		r.completions = slices.DeleteFunc(slices.Clone(r.completions), same)
 		return
-	case !shown || app.LastOperation.Phase != "Succeeded":
+	case !shown || app.LastFull.Phase != "Succeeded":
 		return
 	}
 	done.Seen = now
@@ -49,14 +55,42 @@ func (r *Record) complete(app *policy.Application, altered bool, now time.Time) 
 	r.completions = append(slices.Clone(r.completions[max(0, len(r.completions)+1-mostCompleted):]), done)
 }
 
+// takeBack forgets what was completed after something that the Application returns to, by an operation that started at a
+// time or is under way: somebody has gone back from that. What it was found Synced with after that operation stays.
+func (r *Record) takeBack(app *policy.Application, to []policy.Source, startedAt time.Time) {
+	at := slices.IndexFunc(r.completions, func(c policy.Completion) bool { return slices.Equal(c.Sources, to) })
+	if len(to) == 0 || at < 0 && !ranBefore(app.Ran, to) {
+		return
+	}
+	kept := slices.Clone(r.completions[:at+1])
+	for _, c := range r.completions[at+1:] {
+		if !c.OperatedAt.Before(startedAt) {
+			kept = append(kept, c)
+		}
+	}
+	r.completions = kept
+}
+
+// ranBefore reports whether each of these sources was at its revision before, and one of them at another one since.
+func ranBefore(ran, sources []policy.Source) (before bool) {
+	for _, s := range sources {
+		first := slices.Index(ran, s)
+		if first < 0 {
+			return false
+		}
+		before = before || slices.ContainsFunc(ran[first+1:], func(r policy.Source) bool { return r.Key == s.Key })
+	}
+	return before
+}
+
 // shown is what the health of an Application is of, that has no operation: what it is Synced with, or what it has
 // deployed while it is OutOfSync at another revision. It has no sources where that is not known. ok says that the
 // comparison is one of after the sync. One of the second in which that ended may be older than the end. It is not if a
 // comparison before it was of after the sync, too, and found something else than Healthy. One that found it OutOfSync
 // does not show that it saw what was deployed.
-func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool) {
-	last := &app.LastSync
-	done.OperatedAt, done.Since, done.Altered = app.LastOperation.StartedAt, last.Since, r.deployedWith != r.around
+func (r *Record) shown(p *argocd.Projection) (done policy.Completion, ok bool) {
+	app, last := &p.Application, &p.Application.LastSync
+	done.OperatedAt, done.Since, done.Altered = app.LastOperation.StartedAt, last.Since, r.altered || r.unproven
 	if app.HealthSince.After(done.Since) {
 		done.Since = app.HealthSince
 	}
@@ -65,9 +99,9 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 		// A dry source is compared before it is hydrated.
 	case app.SyncStatus == "Synced" && !last.AtCompared:
 		done.Sources, done.From = app.Compared, r.comparedFrom
-		return done, r.deployed != 0 && r.deployed == r.fingerprint
+		return done, r.found == p.Content && p.Content.Revised != ""
 	case app.SyncStatus == "Synced":
-		if app.Health != "Healthy" && app.LastOperation.Phase == "Succeeded" {
+		if app.Health != "Healthy" && app.LastFull.Phase == "Succeeded" {
 			r.settling = last.FinishedAt
 		}
 		done.Sources, done.By, done.From = app.Compared, last.By, r.comparedFrom
@@ -83,14 +117,14 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 // deployed: one of a later second than at.
 func Unproven(app *policy.Application) (at time.Time, missing bool) {
 	last := &app.LastSync
-	if app.OperationSet || !app.LastOperation.Full || app.LastOperation.Phase != "Succeeded" || app.Health != "Healthy" ||
+	if app.OperationSet || app.LastOperation.Running() || app.LastFull.Phase != "Succeeded" || app.Health != "Healthy" ||
 		!app.SpecCompared || !last.SameSources || app.Hydration != "" {
 		return at, false
 	}
 	switch {
 	case app.SyncStatus == "Synced" && last.AtCompared:
 		at = last.FinishedAt
-	case app.SyncStatus == "OutOfSync" && !last.AtCompared:
+	case !last.AtCompared:
 		at = last.ShownAfter()
 	default:
 		return at, false
@@ -101,25 +135,11 @@ func Unproven(app *policy.Application) (at time.Time, missing bool) {
 // breakDown notices that an Application is Degraded, Missing or failed, and that it is so no more. To be Progressing on
 // the way to a newer revision is not to be broken.
 func (r *Record) breakDown(app *policy.Application, now time.Time) {
-	last := &app.LastOperation
+	last := &app.LastFull
 	was := r.broken
-	r.broken = app.Health == "Degraded" || app.Health == "Missing" || last.Full &&
+	r.broken = app.Health == "Degraded" || app.Health == "Missing" ||
 		(last.Phase == "Failed" || last.Phase == "Error") && (last.AtCompared || last.Applied || app.SyncStatus != "Synced")
 	if r.broken || was {
 		r.brokenAt = now
-	}
-}
-
-// fail notices that a sync failed, and of what, and that one succeeded.
-func (r *Record) fail(app *policy.Application) {
-	switch last := &app.LastOperation; {
-	case !last.Full:
-	case last.Phase == "Failed" || last.Phase == "Error":
-		r.failed = last.Other
-		if last.AtCompared {
-			r.failed = app.Compared
-		}
-	case last.Phase == "Succeeded":
-		r.failed = nil
 	}
 }

@@ -45,30 +45,16 @@ type Record struct {
 
 	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the
 	// one before.
-	content, contentBefore argocd.Fingerprint
+	content, contentBefore argocd.Content
 	contentSince           time.Time
 	around                 string
-	// first is what was around its sources when it was first seen. It counts as deployed until something else is known.
-	first string
-	// deployedWith is what was around its sources when it was last seen to be deployed; empty when that was not seen.
-	deployedWith string
-	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero
-	// when there is none. An operation may deploy another revision than the compared one.
-	deployed argocd.Fingerprint
-	// unproven stands for the comparison at which it was Synced while an operation was there; zero when it was not.
-	unproven argocd.Fingerprint
-	// since is policy.LastSync.Since as it was seen last without an operation.
-	since time.Time
+	// altered and unproven are those of policy.Past.
+	altered, unproven bool
+	// found is what it was found Synced with since its last operation; the zero Content when it was not.
+	found argocd.Content
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply
 	// everything.
 	operatedAt, appliedAt time.Time
-	// failed is what its last full sync ran, if that was seen to have failed; else nil.
-	failed []policy.Source
-	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have
-	// ended, and syncingWith what was around the sources when it began.
-	operating   bool
-	ended       uint64
-	syncingWith string
 }
 
 // Event is when something was seen of an Application.
@@ -79,15 +65,17 @@ type Event struct {
 	At time.Time
 	// Appeared is when an Application that was not seen before has appeared; zero if it may have been there before.
 	Appeared time.Time
-	// Around is what was around the sources of an Application that was not seen before, when it was deployed; empty if
-	// that is not known.
-	Around string
+	// Trusted says that an Application that was not seen before is taken for deployed by the spec that it has.
+	Trusted bool
 }
 
 // Next is the record after an event. The record before it is nil where the Application was not seen yet. Respecified
 // says that its spec is new.
 func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified bool) {
-	next = &Record{changed: e.Position, comparedAt: e.Position, first: p.Around, deployedWith: e.Around}
+	next = &Record{changed: e.Position, comparedAt: e.Position}
+	if e.Trusted {
+		next.found = p.Content
+	}
 	if r != nil {
 		*next = *r
 		next.compare(p, e.Position)
@@ -97,13 +85,15 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
 	next.wasOutOfSync = app.SyncStatus == "OutOfSync"
 	next.refresh(app, e.Position)
-	next.deploy(p, e.Position)
-	next.complete(app, r != nil && r.around != p.Around, e.At)
+	next.find(p)
+	next.altered, next.unproven = p.Content.Altered(p.Deployed, next.found)
+	next.unproven = next.unproven && p.Owner != "" // the operations of others get no stamp
+	next.complete(p, r != nil && r.around != p.Content.Around, e.At)
 	next.breakDown(app, e.At)
-	next.fail(app)
-	if app.LastOperation.Applied {
-		next.appliedAt = app.LastOperation.StartedAt
+	if app.LastFull.Applied {
+		next.appliedAt = app.LastFull.StartedAt
 	}
+	next.around = p.Content.Around
 	return next, next.specify(p, e)
 }
 
@@ -111,7 +101,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 // target's comparison.
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
-		Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around,
+		Completions: r.completions, Applied: r.appliedAt, Altered: r.altered, Unproven: r.unproven,
 		Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
 	}
 	switch {
@@ -148,8 +138,8 @@ func (r *Record) RequestedSince(position uint64) bool { return r != nil && r.las
 func (r *Record) ComparedSince(position uint64) bool { return r != nil && r.comparedAt > position }
 
 // ContentSince is since when the Application has a spec of this content. Known is false if that was not seen.
-func (r *Record) ContentSince(content argocd.Fingerprint) (since time.Time, known bool) {
-	if r == nil || r.content != content {
+func (r *Record) ContentSince(content argocd.Content) (since time.Time, known bool) {
+	if r == nil || r.content != content.Unrevised() {
 		return time.Time{}, false
 	}
 	return r.contentSince, true
@@ -158,16 +148,17 @@ func (r *Record) ContentSince(content argocd.Fingerprint) (since time.Time, know
 // specify notices a change of the spec, and reports whether it is news. It is none if the spec is what it was before
 // the last change: two writers who never agree would hold everybody up for ever.
 func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
+	content := p.Content.Unrevised()
 	switch {
-	case r.content == p.Content:
+	case r.content == content:
 		return false
-	case r.content != 0:
+	case r.content != (argocd.Content{}):
 		r.contentSince = e.At
 	default:
 		r.contentSince = cmp.Or(e.Appeared, p.ContentSince, e.At)
 	}
-	news = p.Content != r.contentBefore
-	r.contentBefore, r.content = r.content, p.Content
+	news = content != r.contentBefore
+	r.contentBefore, r.content = r.content, content
 	return news
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Cached is what is known without a read about a write that may have to be changed, as a member of its ApplicationSet,
-// with what the watches have seen: so the Mutator goes by the same step as the Gate.
+// Cached is what is known without a read about a write that has to be changed, as a member of its ApplicationSet, with
+// what the watches have seen: so the Mutator goes by the same step as the Gate. Nothing is changed but in enforce mode.
 // A write that adopts an Application has two owners; one that is gone, or that is not known, has no say.
 func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
-	if _, settled := policy.Relevant(w.Target); settled {
+	if d, settled := policy.Relevant(w.Target); settled && d.Reason != policy.DryRunOperation {
 		return in, false
 	}
 	var sets []*argocd.ApplicationSet
@@ -31,5 +31,5 @@ func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	s := j.Parser.OfWrite(set, w.Claim())
 	in = j.Input(w, j.Order(context.Background(), w, set, s, false), s)
 	in.History = j.History(w, &set.ApplicationSet)
-	return in, s.Mode == settings.Enforce && !s.Bypassed
+	return in, s.Mode == settings.Enforce
 }

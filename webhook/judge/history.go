@@ -22,14 +22,11 @@ type Histories interface {
 	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
 	// sources and revisions; the newest position if that was not seen.
 	Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64
-	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
-	// operation of it since. operatedAt is when its last one started.
-	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
-	// DeployedWith is what was around the sources of an Application when it was last seen to be deployed, or, where
-	// that is not known, what was first seen to be; empty when nothing was history.
-	DeployedWith(app types.UID) (around string, known bool)
+	// Found is what an Application was found Synced with since its last operation, which started at a time; the zero
+	// Content if that was not seen.
+	Found(app types.UID, operatedAt time.Time) argocd.Content
 	// ContentSince is since when an Application has had a spec of this content; now if that was not seen.
-	ContentSince(app types.UID, content argocd.Fingerprint) time.Time
+	ContentSince(app types.UID, content argocd.Content) time.Time
 	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the
 	// newest position if that was not seen.
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
@@ -51,13 +48,16 @@ const (
 // watch may lag.
 func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
 	history := j.Histories.History(set, j.changed(w), j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt))
-	around, content := w.App.Deploys()
-	was, known := j.Histories.DeployedWith(w.UID)
-	history.Altered, history.Unproven = was != "" && was != around, !known
-	history.ContentSince = j.Histories.ContentSince(w.UID, content)
-	if compared, operatedAt, ok := argocd.DeploysCompared(w.App, w.Old); ok {
-		history.Deployed = j.Histories.Deployed(w.UID, compared, operatedAt)
-	}
+	deployed, deploys, operatedAt := argocd.Deployed(w.App, w.Old)
+	history.ContentSince = j.Histories.ContentSince(w.UID, w.App.Content())
+	return deployedBefore(history, deploys, deployed, j.Histories.Found(w.UID, operatedAt))
+}
+
+// deployedBefore completes what is known of a target: what it is about to deploy, what its last full sync has deployed,
+// and what it was found Synced with since.
+func deployedBefore(history policy.History, deploys, deployed, found argocd.Content) policy.History {
+	history.Altered, history.Unproven = deploys.Altered(deployed, found)
+	history.Deployed = deploys.Revised != "" && (deploys.Revised == deployed.Revised || deploys.Revised == found.Revised)
 	return history
 }
 

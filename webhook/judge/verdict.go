@@ -51,6 +51,16 @@ func (v Verdict) Placed(full *policy.Places, err error) Verdict {
 	return v
 }
 
+// Unless is the verdict on an operation that would deploy, or remember, something else than its stamp says.
+func (v Verdict) Unless(forged bool) Verdict {
+	if !forged || v.Err != nil || v.Outcome == policy.Deny || v.Settings.Mode != settings.Enforce {
+		return v
+	}
+	v.Outcome, v.Reason = policy.Deny, policy.ForeignContent
+	v.Detail = "operation.info has " + argocd.StampInfo + ", which stepgate writes: leave it out"
+	return v
+}
+
 // Rejects reports whether the write is stopped: outside audit mode, everything but Allow and NotGated is.
 func (v Verdict) Rejects() bool {
 	passes := v.Err == nil && (v.Outcome == policy.Allow || v.Outcome == policy.NotGated)

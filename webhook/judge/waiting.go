@@ -17,10 +17,8 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
-	around, proven := j.Histories.DeployedWith(p.UID)
-	in.History.Altered, in.History.Unproven, in.History.ContentSince = around != "" &&
-		around != p.Around, !proven, j.Histories.ContentSince(p.UID, p.Content)
-	in.History.Deployed = j.Histories.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
+	in.History.ContentSince = j.Histories.ContentSince(p.UID, p.Content)
+	in.History = deployedBefore(in.History, p.Content, p.Deployed, j.Histories.Found(p.UID, p.Application.LastOperation.StartedAt))
 	return in
 }
 
@@ -37,10 +35,11 @@ func WaitingTarget(p *argocd.Projection, pin bool) policy.Target {
 		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
 		SameSources: a.LastSync.SameSources,
 	}
-	last := a.LastOperation
-	if last.Full && last.Phase == "Succeeded" {
+	last := a.LastFull
+	if last.Phase == "Succeeded" {
 		t.SyncStartedAt, t.SyncFinishedAt = last.StartedAt, last.FinishedAt
 	}
-	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !last.FinishedAt.IsZero() && a.ReconciledAt.After(last.FinishedAt)
+	ended := a.LastOperation.FinishedAt
+	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !ended.IsZero() && a.ReconciledAt.After(ended)
 	return t
 }

@@ -41,6 +41,11 @@ func (w *Write) Info(name string) string {
 	return infoOf(&w.App.Operation.Operation, name)
 }
 
+// Forged reports whether the operation that is written brings a stamp that is not its own.
+func (w *Write) Forged() bool {
+	return w.Target.Operation.Written && w.App.Operation != nil && argocd.Forged(w.App, w.Old)
+}
+
 // Claim is what the operation says of who has started it.
 func (w *Write) Claim() settings.Claim {
 	return settings.Claim{User: w.User, InitiatedBy: w.InitiatedBy, Bypass: w.Bypass}

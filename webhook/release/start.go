@@ -120,16 +120,17 @@ func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, s se
 // altered reports whether what is around the sources of an Application has changed since its last operation. That its
 // spec was written since, too, keeps a sync that does not help from being started again and again.
 func (r *Releaser) altered(p *argocd.Projection) bool {
-	around, _ := r.judge.Histories.DeployedWith(p.UID)
-	return around != "" && around != p.Around &&
+	found := r.judge.Histories.Found(p.UID, p.Application.LastOperation.StartedAt)
+	altered, _ := p.Content.Altered(p.Deployed, found)
+	return altered &&
 		!p.ContentSince.Before(p.Application.LastOperation.StartedAt.Truncate(time.Second))
 }
 
 // hasFailed reports whether the last sync of an Application has failed at a candidate: Argo CD has tried that as often
 // as its policy says, and nobody starts it again.
 func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
-	last := &p.Application.LastOperation
-	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" || !last.SameSources {
+	last := &p.Application.LastFull
+	if last.Phase != "Failed" && last.Phase != "Error" || !last.SameSources {
 		return false
 	}
 	return c.Compared && last.AtCompared || !c.Compared && slices.Equal(last.Other, c.Sources)

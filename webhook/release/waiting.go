@@ -54,7 +54,7 @@ func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 // first comparison that has found something to deploy: newer commits, and drift, do not put it off.
 func (r *Releaser) overdue(l *look, d policy.Decision, p *argocd.Projection) time.Duration {
 	set := &l.set.ApplicationSet
-	a, last := &p.Application, &p.Application.LastOperation
+	a, last := &p.Application, &p.Application.LastFull
 	if d.Reason != policy.FirstStep || r.waiting.Waits(p.UID) {
 		return 0
 	}
@@ -66,7 +66,7 @@ func (r *Releaser) overdue(l *look, d policy.Decision, p *argocd.Projection) tim
 		since = first
 	}
 	l.now.first[a.Name] = since
-	if last.Full && last.AtCompared && last.Phase != "Succeeded" && !set.Recorded[a.Name].Pending {
+	if last.AtCompared && last.Phase != "Succeeded" && !set.Recorded[a.Name].Pending {
 		return reconcileEvery
 	}
 	return max(0, since.Add(overdueAfter).Sub(r.judge.Clock.Now()))

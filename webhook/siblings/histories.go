@@ -42,7 +42,7 @@ func (s *Histories) Listed(p *argocd.Projection) { s.observe(p, history.Event{})
 
 // Trusted remembers a Projection that was read once. What is around its sources is taken for what it was deployed with,
 // as it nearly always is.
-func (s *Histories) Trusted(p *argocd.Projection) { s.observe(p, history.Event{Around: p.Around}) }
+func (s *Histories) Trusted(p *argocd.Projection) { s.observe(p, history.Event{Trusted: true}) }
 
 func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	s.mu.Lock()
@@ -226,23 +226,16 @@ func (s *Histories) Past(app types.UID, changed, compared uint64) policy.Past {
 	return policy.Past{}
 }
 
-// Deployed is history.Record.Deployed of an Application.
-func (s *Histories) Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
+// Found is history.Record.Found of an Application.
+func (s *Histories) Found(app types.UID, operatedAt time.Time) argocd.Content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record(app).Deployed(compared, operatedAt)
-}
-
-// DeployedWith is history.Record.DeployedWith of an Application.
-func (s *Histories) DeployedWith(app types.UID) (around string, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.record(app).DeployedWith()
+	return s.record(app).Found(operatedAt)
 }
 
 // ContentSince returns since when an Application has had a spec of this content. Where the watch lags, and has not seen
 // that, it is now.
-func (s *Histories) ContentSince(app types.UID, content argocd.Fingerprint) time.Time {
+func (s *Histories) ContentSince(app types.UID, content argocd.Content) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if since, known := s.record(app).ContentSince(content); known {

@@ -1,0 +1,140 @@
+package argocd
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// operated is an operation that has begun, as the status of an Application tells it, whoever has decoded that. Nil is
+// none.
+type operated struct {
+	op                    *argo.Operation
+	phase                 synccommon.OperationPhase
+	retried               bool
+	startedAt, finishedAt time.Time
+	// sources and revisions are those of its result.
+	sources   argo.ApplicationSources
+	revisions []string
+	// applied says that it applied everything, and came to the hooks that run after that.
+	applied bool
+}
+
+// operatedOf is what a live Application tells.
+func operatedOf(state *argo.OperationState) *operated {
+	if state == nil {
+		return nil
+	}
+	o := &operated{
+		op: &state.Operation, phase: state.Phase, retried: state.RetryCount > 0, startedAt: state.StartedAt.Time,
+		finishedAt: timeOf(state.FinishedAt),
+	}
+	if r := state.SyncResult; r != nil {
+		o.sources, o.revisions = oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions)
+		o.applied = slices.ContainsFunc(r.Resources, func(r *argo.ResourceResult) bool {
+			return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync
+		})
+	}
+	return o
+}
+
+// operated is what an Application tells that came with an admission request.
+func (s *operationState) operated() *operated {
+	if s == nil {
+		return nil
+	}
+	o := &operated{op: &s.Operation, phase: s.Phase, startedAt: s.StartedAt.Time, finishedAt: timeOf(s.FinishedAt)}
+	if r := s.SyncResult; r != nil {
+		o.sources, o.revisions = oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions)
+		o.applied = bool(r.Resources)
+	}
+	return o
+}
+
+// syncResult is the part of an operation's result that tells what it deployed, and how far it came.
+type syncResult struct {
+	Revision  string                  `json:"revision"`
+	Revisions []string                `json:"revisions"`
+	Source    argo.ApplicationSource  `json:"source"`
+	Sources   argo.ApplicationSources `json:"sources"`
+	Resources reachedPostSync         `json:"resources"`
+}
+
+// reachedPostSync says of the results of resources that one is of a PostSync hook. There may be thousands: they are not
+// decoded.
+type reachedPostSync bool
+
+// UnmarshalJSON looks at the text, which an API server writes without spaces.
+func (r *reachedPostSync) UnmarshalJSON(raw []byte) error {
+	*r = reachedPostSync(bytes.Contains(raw, []byte(`"syncPhase":"`+synccommon.SyncPhasePostSync+`"`)))
+	return nil
+}
+
+// lastFull is the last full sync that has ended: this operation, or the one whose outcome it carries. It is nil if
+// nothing tells. spec is the one that the Application has now.
+func (o *operated) lastFull(spec *argo.ApplicationSpec) *Outcome {
+	if o == nil {
+		return nil
+	}
+	stamp := stampIn(o.op)
+	if isFull(*o.op) && o.phase.Completed() {
+		return &Outcome{
+			Content: stamp.Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
+			Revisions: o.revisions, Applied: o.applied, By: person(o.op.InitiatedBy), sources: o.sources,
+		}
+	}
+	last := stamp.Last
+	if last == nil {
+		return nil
+	}
+	carried := *last
+	if own := spec.GetSources(); parametersOf(own) == last.Parameters {
+		carried.sources = own
+	}
+	return &carried
+}
+
+// deployed is the Content of a sync, at no revision if it has failed.
+func (o *Outcome) deployed() Content {
+	switch {
+	case o == nil:
+		return Content{}
+	case o.failed():
+		return o.Content.Unrevised()
+	}
+	return o.Content
+}
+
+// deploying are the sources and revisions that the full sync names which waits or runs; nil if none does.
+func deploying(app *argo.Application, o *operated) []policy.Source {
+	op := app.Operation
+	if op == nil && o != nil && !o.phase.Completed() {
+		op = o.op
+	}
+	if op == nil || !isFull(*op) {
+		return nil
+	}
+	d := deploymentOf(op.Sync, &app.Spec)
+	if len(d.revisions) != len(d.sources) || slices.Contains(d.revisions, "") {
+		return nil
+	}
+	return Sources(d.sources, d.revisions)
+}
+
+// fullOnly is a history without what the last operation has written there, if that deployed manifests of its own: they
+// are none of the revision that stands beside them.
+func (o *operated) fullOnly(history argo.RevisionHistories) argo.RevisionHistories {
+	if o == nil || o.op.Sync == nil || len(o.op.Sync.Manifests) == 0 || len(history) == 0 {
+		return history
+	}
+	newest := history.LastRevisionHistory()
+	if newest.DeployStartedAt == nil || !newest.DeployStartedAt.Time.Equal(o.startedAt) {
+		return history
+	}
+	return history[:len(history)-1]
+}

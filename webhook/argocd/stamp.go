@@ -1,0 +1,131 @@
+package argocd
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"gomodules.xyz/jsonpatch/v2"
+)
+
+// StampInfo is the name of the entry of operation.info that the mutating webhook writes into every operation, and that
+// the Gate makes again. Argo CD keeps it in status.operationState, so that the object itself tells what was deployed.
+const StampInfo = "stepgate.io/content"
+
+// mostStamp bounds a stamp that is read. One that stepgate writes has a few hundred bytes.
+const mostStamp = 8 << 10
+
+// Stamp says what an operation deploys. One that is no sync of a content (a dry run, a sync of single resources, one with
+// manifests of its own) has Last alone: it makes nobody forget what was deployed. The zero value is an operation without a
+// stamp, of which nobody knows what was around its sources.
+type Stamp struct {
+	Content
+	// Last is the last full sync before, if this is none, or if that has failed.
+	Last *Outcome `json:"last,omitempty"`
+}
+
+// Outcome is what became of a full sync.
+type Outcome struct {
+	Content
+	Phase      synccommon.OperationPhase `json:"phase"`
+	StartedAt  time.Time                 `json:"startedAt"`
+	FinishedAt time.Time                 `json:"finishedAt"`
+	// Revisions are those that it deployed, by position.
+	Revisions []string `json:"revisions,omitempty"`
+	// Applied is policy.LastOperation.Applied.
+	Applied bool `json:"applied,omitempty"`
+	// By is who has started it, if that was a person.
+	By string `json:"by,omitempty"`
+	// sources are what it deployed, if that is known beside Content.
+	sources argo.ApplicationSources
+}
+
+// StampOf is the stamp of the operation that a write sets. old is nil for a CREATE.
+func StampOf(app, old *Application) Stamp {
+	var s Stamp
+	spec, op := app.spec(), &app.Operation.Operation
+	if isFull(*op) {
+		d := deploymentOf(op.Sync, spec)
+		s.Content = ContentOf(spec).at(d.sources, d.revisions)
+	}
+	if old == nil {
+		return s
+	}
+	last := old.Status.OperationState.operated().lastFull(old.spec())
+	if last != nil && (!isFull(*op) || last.failed()) {
+		s.Last = last
+	}
+	return s
+}
+
+// Stamped is the Application with the stamp of its operation, and the JSON patches that make it so. app itself stays as
+// it is.
+func Stamped(app, old *Application) (stamped *Application, patches []jsonpatch.Operation) {
+	entry := argo.Info{Name: StampInfo, Value: StampOf(app, old).text()}
+	if patches = stamping(app.Operation.Info, entry); len(patches) == 0 {
+		return app, nil
+	}
+	next, op := *app, *app.Operation
+	op.Info = slices.DeleteFunc(slices.Clone(op.Info), isStamp)
+	op.Info = append(op.Info, &entry)
+	next.Operation = &op
+	return &next, patches
+}
+
+// stamping puts the stamp after all other infos, and takes away what is in its place.
+func stamping(infos []*argo.Info, entry argo.Info) (patches []jsonpatch.Operation) {
+	last := len(infos) - 1
+	if last >= 0 && isStamp(infos[last]) && infos[last].Value == entry.Value && !slices.ContainsFunc(infos[:last], isStamp) {
+		return nil
+	}
+	if len(infos) == 0 {
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/operation/info", []argo.Info{entry})}
+	}
+	for i := last; i >= 0; i-- {
+		if isStamp(infos[i]) {
+			patches = append(patches, jsonpatch.NewOperation("remove", "/operation/info/"+strconv.Itoa(i), nil))
+		}
+	}
+	return append(patches, jsonpatch.NewOperation("add", "/operation/info/-", entry))
+}
+
+func isStamp(i *argo.Info) bool { return i != nil && i.Name == StampInfo }
+
+// Forged reports whether the operation of a write brings a stamp that is not its own.
+func Forged(app, old *Application) bool {
+	infos := app.Operation.Info
+	if !slices.ContainsFunc(infos, isStamp) {
+		return false
+	}
+	return len(stamping(infos, argo.Info{Name: StampInfo, Value: StampOf(app, old).text()})) > 0
+}
+
+func (s Stamp) text() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "" // it has texts and times alone
+	}
+	return string(text)
+}
+
+// stampIn is the stamp of an operation; the zero Stamp if it has none that can be read.
+func stampIn(op *argo.Operation) (s Stamp) {
+	at := slices.IndexFunc(op.Info, isStamp)
+	if at < 0 || len(op.Info[at].Value) > mostStamp || json.Unmarshal([]byte(op.Info[at].Value), &s) != nil {
+		return Stamp{}
+	}
+	return s
+}
+
+// failed reports whether it ended without success.
+func (o *Outcome) failed() bool {
+	return o.Phase == synccommon.OperationFailed || o.Phase == synccommon.OperationError
+}
+
+// isFull reports whether an operation syncs the whole Application from its sources, for real.
+func isFull(op argo.Operation) bool {
+	return op.Sync != nil && !op.Sync.DryRun && len(op.Sync.Resources) == 0 && len(op.Sync.Manifests) == 0
+}
