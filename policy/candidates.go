@@ -212,13 +212,12 @@ func (in *Input) hasSources(a *Application) bool {
 
 // at are the sources of the target at the revisions that a sibling has them at.
 func (t *Target) at(sources []Source) []Source {
-	all := slices.Clone(t.Compared)
-	for i := range all {
-		for _, s := range sources {
-			if s.Key == all[i].Key {
-				all[i] = s
-			}
+	all, before := slices.Clone(t.Compared), map[string]int{}
+	for i, s := range all {
+		if of := keyed(s.Key, sources); len(of) > 0 {
+			all[i] = of[min(before[s.Key], len(of)-1)]
 		}
+		before[s.Key]++
 	}
 	return all
 }

@@ -78,7 +78,7 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 		}, policy.Past{}, "g OperationInProgress", 0},
 		"it has failed": {func(_ *policy.Input, dev *policy.Application, _ *policy.Past) {
 			dev.SyncStatus, dev.OperationSet = "OutOfSync", false
-			dev.LastOperation = policy.LastOperation{Full: true, Phase: "Failed"}
+			dev.LastFull = policy.FullSync{Phase: "Failed"}
 		}, policy.Past{}, "g NotHealthy", 0},
 		"an older one is approved": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions = approved("c")

@@ -160,7 +160,7 @@ func failureRows() map[string]row {
 		"one is Degraded at it, and none may":      on(one("1:dev 2:x=Degraded,synced:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: Degraded"), most(0)),
 		"one has failed, and is tried again":       on(one("1:dev 2:x,failedbefore,running > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: its sync failed, and is tried again"), most(0)),
 		"one is about to be tried again":           on(one("1:dev 2:x,failedbefore,op > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: its sync failed, and is tried again"), most(0)),
-		"one had failed, and has succeeded since":  on(allowed("1:dev 2:x,failedbefore,ended:50 > 2:prod"), most(0)),
+		"one had failed, and has succeeded since":  on(allowed("1:dev 2:x,failed:40,ended:50 > 2:prod"), most(0)),
 		"one runs for the first time":              on(allowed("1:dev 2:x,running > 2:prod"), most(0)),
 		"it has failed itself, and is tried again": on(allowed("1:dev 2:x,failed:50 2:prod,failedbefore,running > 2:prod"), most(0)),
 		"one has failed, and one may":              on(allowed("1:dev 2:x,failed:50 > 2:prod"), most(1)),

@@ -144,7 +144,7 @@ func messageRows() map[string]row {
 		"so many wanted revisions that they are cut": {
 			scenario:   "1:dev > 2:prod,wants:" + strings.Repeat("b", 30) + "+" + strings.Repeat("c", 30) + "+" + strings.Repeat("d", 30),
 			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
-			wantMessage: one + "(RevisionMismatch: compared to a, not " + strings.Repeat("b", 30) + " or " + strings.Repeat("c", 23) + "...)" + refreshDev,
+			wantMessage: one + "(RevisionMismatch: compared to a, not " + strings.Repeat("b", 30) + " and " + strings.Repeat("c", 22) + "...)" + refreshDev,
 		},
 	}
 }

@@ -57,7 +57,7 @@ func targetRows() map[string]row {
 		"that, where nothing is pinned":                  {scenario: "1:dev=Degraded@c > 2:prod@b,deployed,auto", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"what is deployed, with a new spec":              {scenario: "1:dev=Degraded > 2:prod,heal,respec", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"what is deployed, to another destination":       {scenario: "1:dev=Degraded > 2:prod,heal,moved", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
-		"what is deployed, if that is known to be so":    {scenario: "1:dev=Degraded > 2:prod,heal,unproven", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"what is deployed, if that is known to be so":    {scenario: "1:dev=Degraded > 2:prod,heal,unproven", settings: policy.Settings{Pin: true, Stamped: true}, wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"an Application that is excluded does not count": excluded("1:dev=Degraded 1:qa > 2:prod", "dev"),
 		"an excluded Application need not exist":         excluded("1:qa > 2:prod | dev/1", "dev"),
 		"moved to an earlier step by its ApplicationSet": {scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto | x/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
@@ -138,6 +138,5 @@ func driftRows() map[string]row {
 		"two sources, recorded at another":                  deny("1:dev=Healthy/OutOfSync@b+lib:x,syncedold:50 > 2:prod@b+lib:x | dev/1/60@b+lib:w"),
 		"more recorded than compared":                       deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@b+lib:w"),
 		"a new destination is no drift":                     deny("1:dev=Healthy/OutOfSync,synced:50,moved > 2:prod"),
-		"a new destination that only the comparison tells":  deny("1:dev=Healthy/OutOfSync,synced:50,displaced > 2:prod"),
 	}
 }

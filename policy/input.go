@@ -68,8 +68,10 @@ type Settings struct {
 	// Follows says that the target comes after others: then its step has to say what it deploys, like a step that waits for
 	// a condition.
 	Follows bool
-	// Pin says that operations are pinned, and stamped: where nothing tells what was around the sources when an Application
-	// was deployed, that has changed. An automated one has to name its revisions.
+	// Stamped says that every operation says what it deploys: where nothing tells what was around the sources when an
+	// Application was deployed, that has changed.
+	Stamped bool
+	// Pin says that operations are pinned: an automated one has to name its revisions.
 	Pin bool
 	// Train makes every revision a candidate that the earlier steps have completed: an Application may deploy one while
 	// they are on their way to a newer one. Without it, only the compared revision is.

@@ -73,10 +73,12 @@ func (f *facts) leaveOut(in *Input) {
 	f.Recorded = Recorded{Pending: f.Recorded.Pending}
 	f.Past.Step, f.Past.Completions, f.Past.Runs, f.Past.RunsFrom = 0, nil, Source{}, 0
 	// What is asked of a sibling of an earlier step alone.
-	f.Past.Freshness, f.Past.Applied, f.Past.Altered, f.Past.Broken = Unknown, time.Time{}, false, time.Time{}
+	f.Past.Freshness, f.Past.Applied, f.Past.Broken = Unknown, time.Time{}, time.Time{}
+	f.Past.Altered, f.Past.Unproven = false, false
 	f.Own.Name, f.Own.Labels, f.Own.Cluster = "", nil, ""
 	f.Own.HealthSince, f.Own.ReconciledAt = time.Time{}, time.Time{}
 	f.Own.LastOperation.StartedAt, f.Own.LastOperation.FinishedAt = time.Time{}, time.Time{}
+	f.Own.LastFull.StartedAt, f.Own.LastFull.FinishedAt = time.Time{}, time.Time{}
 	f.Own.LastSync.FinishedAt, f.Own.LastSync.Since = time.Time{}, time.Time{}
 	// What is asked only of a target that names no revision, or that deploys a change of its spec.
 	if in.Target.Operation.Pinned {

@@ -70,7 +70,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 		k.Settings.Conditions.MaxFailures = &policy.Budget{}
 		k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&policy.Application{
 			Name: "prod-2", Labels: k.Target.Labels, Compared: k.Target.Compared,
-			LastOperation: policy.LastOperation{Full: true, Phase: "Failed", AtCompared: true},
+			LastFull: policy.FullSync{Phase: "Failed", AtCompared: true},
 		})}
 	}
 	heals := func(k *known) {
@@ -114,7 +114,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 		"that it repeats a sync": {both(single, synced, func(k *known) { k.Settings.Pin, k.Siblings, k.Target.Ran = false, nil, at("g") }),
 			func(k *known) { k.ApplicationSet.Recorded = map[string]policy.Recorded{"prod": {Started: true}} }},
 		"what is around its sources":      {heals, func(k *known) { k.History.Altered = true }},
-		"that this is not known":          {heals, func(k *known) { k.History.Unproven = true }},
+		"that this is not known":          {both(heals, func(k *known) { k.Settings.Stamped = true }), func(k *known) { k.History.Unproven = true }},
 		"that it was seen Synced with it": {pinned, func(k *known) { k.History.Deployed = true }},
 		"when it was compared, if it is not pinned": {both(single, func(k *known) { k.Settings.Pin = false }, func(k *known) {
 			k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&policy.Application{
@@ -126,10 +126,11 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 		"who starts it": {approved, func(k *known) { k.StartedBy = "alice" }},
 		"its window":    {approved, func(k *known) { k.Window.Closed, k.Settings.Conditions.Approve.All = true, false }},
 		"that it has failed": {fails, func(k *known) {
-			k.own.LastOperation = policy.LastOperation{Full: true, Phase: "Failed", AtCompared: true}
+			k.own.LastFull = policy.FullSync{Phase: "Failed", AtCompared: true}
 		}},
-		"that it is tried again": {both(fails, func(k *known) { k.own.OperationSet = true }),
-			own(func(past *policy.Past) { past.Failed = at("g") })},
+		"that it is tried again": {fails, func(k *known) {
+			k.own.OperationSet, k.own.LastFull = true, policy.FullSync{Phase: "Failed", AtCompared: true}
+		}},
 		"at what it has failed": {both(fails, func(k *known) {
 			k.own.Health, k.own.LastSync.Other = "Degraded", at("f")
 		}), func(k *known) { k.own.LastSync.Other = at("g") }},

@@ -58,7 +58,7 @@ func subjectOf(in policy.Input, c *choices) subject {
 	in.Settings.Track = of(c, "", "", "env")
 	s := subject{Input: in, Past: in.History.Past(in.Target.Name), Own: c.application()}
 	s.Past.Relabelled = c.rarely(8)
-	s.Past.Failed, s.Past.Runs = c.sources(), policy.Source{Key: "common", Revision: "a"}
+	s.Past.Runs = policy.Source{Key: "common", Revision: "a"}
 	s.Past.RunsFrom = uint64(c.upTo(3))
 	if c.rarely(3) {
 		s.Past.Completions = []policy.Completion{{Sources: c.sources(), OperatedAt: s.Input.Target.SyncStartedAt}}
@@ -205,9 +205,9 @@ func TestEveryFieldCounts(t *testing.T) {
 		"Past.Step", "Past.Completions", "Past.Runs.Key", "Past.Runs.Revision", "Past.RunsFrom",
 		"Recorded.TransitionedAt", "Recorded.Started",
 		// These are asked of siblings of earlier steps.
-		"Recorded.Healthy", "Recorded.Revisions", "Past.Freshness", "Past.Applied", "Past.Altered", "Past.Broken",
+		"Recorded.Healthy", "Recorded.Revisions", "Past.Freshness", "Past.Applied", "Past.Altered", "Past.Unproven", "Past.Broken",
 		"Own.Name", "Own.Labels", "Own.Cluster", "Own.HealthSince", "Own.ReconciledAt",
-		"Own.LastOperation.StartedAt", "Own.LastOperation.FinishedAt", "Own.LastSync.FinishedAt", "Own.LastSync.Since",
+		"Own.LastOperation.StartedAt", "Own.LastOperation.FinishedAt", "Own.LastFull.StartedAt", "Own.LastFull.FinishedAt", "Own.LastSync.FinishedAt", "Own.LastSync.Since",
 		"Freshness", // there is no sibling
 	}
 	p := &pair{common: train(), past: map[string]policy.Past{}}

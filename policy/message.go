@@ -155,7 +155,7 @@ func oneOf(sources []Source, key string) string {
 	for i, r := range revisions {
 		revisions[i] = Short(r)
 	}
-	return clean(strings.Join(revisions, " or "))
+	return clean(strings.Join(revisions, " and "))
 }
 
 // clean makes text from an Application's status safe to show: whoever may write the Application chooses it.

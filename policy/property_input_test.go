@@ -171,8 +171,12 @@ func (c *choices) application() policy.Application {
 		ReconciledAt:     of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
 		Compared:         c.sources(),
 		LastOperation: policy.LastOperation{
-			Phase: of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
-			Full:  c.rarely(2), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
+			Phase:      of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
+			FinishedAt: of(c, second("50"), second("50"), c.time()),
+		},
+		LastFull: policy.FullSync{
+			Phase:      of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", c.hostile()),
+			FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
 		},
 		LastSync:  policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2), SameSources: c.rarely(2), Since: c.time(), By: of(c, "", "alice")},
 		Hydration: of(c, "", "", "", "", "", "", "", "", "Hydrated", "Hydrating", "Failed"),

@@ -62,7 +62,7 @@ func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
 		return "", false
 	}
 	for _, source := range a.Compared {
-		if wanted := in.mismatch(source); wanted != nil && !slices.Contains(in.Target.Ran, source) {
+		if wanted := in.mismatch(source, a.Compared); wanted != nil && !slices.Contains(in.Target.Ran, source) {
 			return differs(a, source, wanted), true
 		}
 	}

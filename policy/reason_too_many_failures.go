@@ -108,7 +108,7 @@ func (in *Input) sharesRevision(a *Application, compared bool, others []Source) 
 	}
 	return (compared || slices.ContainsFunc(at, func(s Source) bool { return known(in.Target.deploys(s.Key), s.Key) })) &&
 		!slices.ContainsFunc(at, func(s Source) bool {
-			return in.mismatch(s) != nil && (!isDry(s) || !in.Target.rehydrated())
+			return in.mismatch(s, at) != nil && (!isDry(s) || !in.Target.rehydrated())
 		})
 }
 

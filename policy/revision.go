@@ -36,7 +36,7 @@ func (in *Input) completes(a *Application, at int) bool {
 			return known(in.Target.Compared, s.Key) && !in.Target.runs(s)
 		})
 	}
-	ran := func(s Source) bool { return in.mismatch(s) != nil && slices.Contains(in.Target.Ran, s) }
+	ran := func(s Source) bool { return in.mismatch(s, a.Compared) != nil && slices.Contains(in.Target.Ran, s) }
 	return !slices.ContainsFunc(done[:at], compared) && !slices.ContainsFunc(done[at+1:], runs) &&
 		!slices.ContainsFunc(a.Compared, ran)
 }
@@ -123,7 +123,7 @@ func (in *Input) completedSinceChange(a *Application) bool {
 func (in *Input) deploysJust(sources []Source) bool {
 	return !slices.ContainsFunc(sources, func(s Source) bool {
 		wanted := in.Target.deploys(s.Key)
-		return known(wanted, s.Key) && !slices.Contains(wanted, s)
+		return known(wanted, s.Key) && !sameOf(s.Key, wanted, sources)
 	})
 }
 
@@ -138,21 +138,49 @@ func (in *Input) goneOn(a *Application) bool {
 // deploys; wanted is nil if there is none.
 func (in *Input) mismatched(sources []Source) (at Source, wanted []Source) {
 	for _, source := range sources {
-		if wanted = in.mismatch(source); wanted != nil {
-			return source, wanted
+		found := in.mismatch(source, sources)
+		if found != nil && (wanted == nil || slices.Contains(wanted, at)) {
+			at, wanted = source, found // one that the target does not deploy says more
 		}
 	}
-	return Source{}, nil
+	return at, wanted
 }
 
-// mismatch returns the sources that the target deploys where a sibling's source is at none of their revisions; nil
-// where it is at one, or where a revision is not known.
-func (in *Input) mismatch(source Source) (wanted []Source) {
+// mismatch returns the sources that the target deploys where one of a sibling's sources is not at just their revisions;
+// nil where it is, or where a revision is not known.
+func (in *Input) mismatch(source Source, of []Source) (wanted []Source) {
 	wanted = in.Target.deploys(source.Key)
-	if source.Revision == "" || !known(wanted, source.Key) || slices.Contains(wanted, source) {
+	if source.Revision == "" || !known(wanted, source.Key) || sameOf(source.Key, wanted, of) {
 		return nil
 	}
 	return wanted
+}
+
+// sameOf reports whether two Applications have what they have of a key at the same revisions: by position where both have
+// as many sources of it, such as a chart and its values in one repository, and else as a whole.
+func sameOf(key string, a, b []Source) bool {
+	if len(a) == 1 && len(b) == 1 {
+		return a[0] == b[0] // nearly always
+	}
+	as, bs := keyed(key, a), keyed(key, b)
+	if len(as) == len(bs) {
+		return slices.Equal(as, bs)
+	}
+	return allIn(as, bs) && allIn(bs, as)
+}
+
+func allIn(some, all []Source) bool {
+	return !slices.ContainsFunc(some, func(s Source) bool { return !slices.Contains(all, s) })
+}
+
+// keyed are the sources of a key, in their order.
+func keyed(key string, all []Source) (of []Source) {
+	for _, s := range all {
+		if s.Key == key {
+			of = append(of, s)
+		}
+	}
+	return of
 }
 
 // deploys returns the sources that tell which revision of a source siblings have to match. A source that the operation
@@ -197,13 +225,13 @@ func (in *Input) changed() bool { return !in.Target.SameSources || in.altered() 
 
 // altered reports whether something else is around the target's sources than when it was deployed.
 func (in *Input) altered() bool {
-	return in.History.Altered || in.History.Unproven && in.Settings.Pin
+	return in.History.Altered || in.History.Unproven && in.Settings.Stamped
 }
 
 // alteredSince reports the same of a sibling.
 func (in *Input) alteredSince(a *Application) bool {
 	past := in.History.Past(a.Name)
-	return past.Altered || past.Unproven && in.Settings.Pin
+	return past.Altered || past.Unproven && in.Settings.Stamped
 }
 
 // wantsOther reports whether the target deploys another revision than it was compared with.

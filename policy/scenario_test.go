@@ -30,7 +30,7 @@ import (
 //	synced:SECOND  syncedold:SECOND  syncedelse:SECOND        the last successful full sync: of what is compared, of another
 //	                                                          revision, of other sources
 //	hydrating  hydrated  unhydrated  uncompared               the source hydrator's operation runs, has ended, has failed, has ended since
-//	ran:REVISIONS  tried:REVISIONS  displaced  prune          the history; what users synced it to after that; compared, and
+//	ran:REVISIONS  tried:REVISIONS  prune          the history; what users synced it to after that; compared, and
 //	                                                          found in another namespace, with nothing left but to prune
 //	fresh  later  moved  unproven  deployed                   seen: a refresh was answered since the change, and since the target's
 //	                                                          comparison, another destination, unknown, Synced with what it deploys
@@ -63,11 +63,11 @@ func scenario(text string) policy.Input {
 			seen.Freshness = policy.Newest
 		}
 		if p.applied {
-			p.sibling.LastOperation.StartedAt = second("40")
+			p.sibling.LastFull.StartedAt = second("40")
 			seen.Applied = second("40")
 		}
 		if p.failedbefore {
-			seen.Failed = p.sibling.Compared
+			p.sibling.LastFull = policy.FullSync{Phase: "Failed", AtCompared: true}
 		}
 		if !p.incomplete {
 			seen.Completions = completions(p.sibling.Ran[:len(p.sibling.Ran)-len(p.tried)])
@@ -218,15 +218,17 @@ func setFlag(a *policy.Application, name, value string) bool {
 	case "running", "terminating":
 		a.LastOperation.Phase = title(name)
 	case "ended":
-		a.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: true, FinishedAt: second(value)}
+		a.LastOperation = policy.LastOperation{Phase: "Succeeded", FinishedAt: second(value)}
+		a.LastFull = policy.FullSync{Phase: "Succeeded", AtCompared: true, FinishedAt: second(value)}
 	case "failed", "error":
-		a.LastOperation = policy.LastOperation{Phase: title(name), Full: true, AtCompared: true, FinishedAt: second(value)}
+		a.LastOperation = policy.LastOperation{Phase: title(name), FinishedAt: second(value)}
+		a.LastFull = policy.FullSync{Phase: title(name), AtCompared: true, FinishedAt: second(value)}
 	case "partial":
-		a.LastOperation.Full = false
+		a.LastFull = policy.FullSync{}
 	case "elsewhere":
-		a.LastOperation.AtCompared = false
+		a.LastFull.AtCompared = false
 	case "applied":
-		a.LastOperation.Applied = true
+		a.LastFull.Applied = true
 	case "synced", "syncedold", "syncedelse":
 		a.LastSync = policy.LastSync{
 			FinishedAt: second(value), AtCompared: name == "synced", SameSources: name != "syncedelse",
@@ -237,8 +239,6 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.Hydration = "Failed"
 	case "ran":
 		a.Ran = sources(value)
-	case "displaced":
-		a.Moved = true
 	case "prune":
 		a.OnlyPruning = true
 	case "healthy":

@@ -147,7 +147,7 @@ func sameAsCompared(status *argo.ApplicationStatus, sources argo.ApplicationSour
 // lastSync is the last full sync if that has succeeded, else the newest entry of the history: argo-cd v3.5.7 records
 // exactly the successful full syncs there, and those with manifests of their own (controller/sync.go).
 func lastSync(status *argo.ApplicationStatus, o *operated, full *Outcome) policy.LastSync {
-	if full != nil && full.Phase.Successful() {
+	if full != nil && full.Phase.Successful() && len(full.sources)+len(full.Revisions) > 0 {
 		return syncOf(status, full.FinishedAt, full.sources, full.Revisions, full.By)
 	}
 	history := o.fullOnly(status.History)

@@ -19,7 +19,8 @@ func projected() policy.Application {
 		Name: "dev", Labels: map[string]string{"env": "dev"}, Health: "Healthy", SyncStatus: "Synced",
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
-		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true, SameSources: true},
+		LastOperation: policy.LastOperation{Phase: "Succeeded", StartedAt: at(40).Time, FinishedAt: at(50).Time},
+		LastFull:      policy.FullSync{Phase: "Succeeded", StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true, SameSources: true},
 		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true, SameSources: true, Since: at(50).Time},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
@@ -40,7 +41,7 @@ func TestSibling(t *testing.T) {
 		"an operation that has cleared the last result": {
 			edit: func(a *argo.Application) { a.Operation, a.Status.OperationState = &argo.Operation{}, nil },
 			want: func(p *policy.Application) {
-				p.OperationSet, p.LastOperation, p.LastSync = true, policy.LastOperation{}, fromHistory
+				p.OperationSet, p.LastOperation, p.LastFull, p.LastSync = true, policy.LastOperation{}, policy.FullSync{}, fromHistory
 			},
 		},
 		"being deleted":    {edit: func(a *argo.Application) { a.DeletionTimestamp = at(7) }, want: func(p *policy.Application) { p.Deleting = true }},
@@ -49,24 +50,29 @@ func TestSibling(t *testing.T) {
 		"OutOfSync":        {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
 		"no labels":        {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
 		"it runs": {edit: running, want: func(p *policy.Application) {
-			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true, StartedAt: at(40).Time}
+			p.LastOperation, p.LastFull = policy.LastOperation{Phase: "Running", StartedAt: at(40).Time}, policy.FullSync{}
 			p.LastSync = fromHistory
 		}},
-		"never operated":               {edit: func(a *argo.Application) { a.Status.OperationState = nil }, want: func(p *policy.Application) { p.LastOperation = policy.LastOperation{}; p.LastSync = fromHistory }},
-		"an operation that is no sync": {edit: func(a *argo.Application) { a.Status.OperationState.Operation.Sync = nil }, want: func(p *policy.Application) { p.LastOperation.Full = false; p.LastSync = fromHistory }},
+		"never operated": {edit: func(a *argo.Application) { a.Status.OperationState = nil }, want: func(p *policy.Application) {
+			p.LastOperation, p.LastFull = policy.LastOperation{}, policy.FullSync{}
+			p.LastSync = fromHistory
+		}},
+		"an operation that is no sync": {edit: func(a *argo.Application) { a.Status.OperationState.Operation.Sync = nil }, want: func(p *policy.Application) { p.LastFull = policy.FullSync{}; p.LastSync = fromHistory }},
 		"a dry run": {
 			edit: func(a *argo.Application) { a.Status.OperationState.Operation.Sync.DryRun = true },
-			want: func(p *policy.Application) { p.LastOperation.Full = false; p.LastSync = fromHistory },
+			want: func(p *policy.Application) { p.LastFull = policy.FullSync{}; p.LastSync = fromHistory },
 		},
 		"a partial sync": {
 			edit: func(a *argo.Application) {
 				a.Status.OperationState.Operation.Sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "one"}}
 			},
-			want: func(p *policy.Application) { p.LastOperation.Full = false; p.LastSync = fromHistory },
+			want: func(p *policy.Application) { p.LastFull = policy.FullSync{}; p.LastSync = fromHistory },
 		},
 		"a sync that failed": {
 			edit: func(a *argo.Application) { a.Status.OperationState.Phase = "Failed" },
-			want: func(p *policy.Application) { p.LastOperation.Phase = "Failed"; p.LastSync = fromHistory },
+			want: func(p *policy.Application) {
+				p.LastOperation.Phase, p.LastFull.Phase, p.LastSync = "Failed", "Failed", fromHistory
+			},
 		},
 		"a sync that came to its PostSync hooks": {
 			edit: func(a *argo.Application) {
@@ -74,7 +80,7 @@ func TestSibling(t *testing.T) {
 					{Kind: "ConfigMap", SyncPhase: "Sync"}, nil, {Kind: "Job", SyncPhase: "PostSync"},
 				}
 			},
-			want: func(p *policy.Application) { p.LastOperation.Applied = true },
+			want: func(p *policy.Application) { p.LastFull.Applied = true },
 		},
 		"a sync that came to its resources": {
 			edit: func(a *argo.Application) {
@@ -87,14 +93,14 @@ func TestSibling(t *testing.T) {
 		"a sync without a result": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult = nil },
 			want: func(p *policy.Application) {
-				p.LastOperation.AtCompared, p.LastOperation.SameSources = false, false
+				p.LastFull.AtCompared, p.LastFull.SameSources = false, false
 				p.LastSync = fromHistory
 			},
 		},
 		"a sync of another revision": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Revision = oldCommit },
 			want: func(p *policy.Application) {
-				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
+				p.LastFull.AtCompared, p.LastSync.AtCompared = false, false
 				p.LastSync.Other = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
 			},
 		},
@@ -103,15 +109,15 @@ func TestSibling(t *testing.T) {
 				a.Status.OperationState.Phase, a.Status.OperationState.SyncResult.Revision = synccommon.OperationFailed, oldCommit
 			},
 			want: func(p *policy.Application) {
-				p.LastOperation.Phase, p.LastOperation.AtCompared = "Failed", false
-				p.LastOperation.Other = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
+				p.LastOperation.Phase, p.LastFull.Phase, p.LastFull.AtCompared = "Failed", "Failed", false
+				p.LastFull.Other = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
 				p.LastSync = fromHistory
 			},
 		},
 		"a sync of another path": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Source.Path = "charts/other" },
 			want: func(p *policy.Application) {
-				p.LastOperation.SameSources, p.LastSync.AtCompared, p.LastSync.SameSources = false, false, false
+				p.LastFull.SameSources, p.LastSync.AtCompared, p.LastSync.SameSources = false, false, false
 			},
 		},
 		"compared anew since": {
@@ -119,7 +125,7 @@ func TestSibling(t *testing.T) {
 			want: func(p *policy.Application) {
 				p.LastSync.Other = []policy.Source{p.Compared[0]}
 				p.Compared = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
-				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
+				p.LastFull.AtCompared, p.LastSync.AtCompared = false, false
 			},
 		},
 		"compared with no revision": {
@@ -129,13 +135,14 @@ func TestSibling(t *testing.T) {
 			want: func(p *policy.Application) {
 				// That nothing is known on both sides is no equality.
 				p.Compared[0].Revision = ""
-				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
+				p.LastFull.AtCompared, p.LastSync.AtCompared = false, false
 			},
 		},
 		"the history's newest is another revision": {
 			edit: func(a *argo.Application) { a.Status.OperationState = nil; a.Status.History = a.Status.History[:1] },
 			want: func(p *policy.Application) {
-				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(10).Time, SameSources: true}
+				p.LastOperation, p.LastFull = policy.LastOperation{}, policy.FullSync{}
+				p.LastSync = policy.LastSync{FinishedAt: at(10).Time, SameSources: true}
 				p.Ran = p.Ran[:1]
 				p.LastSync.Other = p.Ran
 			},
@@ -143,13 +150,15 @@ func TestSibling(t *testing.T) {
 		"the history's newest is of another source": {
 			edit: func(a *argo.Application) { a.Status.OperationState = nil; a.Status.History[1].Source.Helm = nil },
 			want: func(p *policy.Application) {
-				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(49).Time}
+				p.LastOperation, p.LastFull = policy.LastOperation{}, policy.FullSync{}
+				p.LastSync = policy.LastSync{FinishedAt: at(49).Time}
 			},
 		},
 		"no history and no operation": {
 			edit: func(a *argo.Application) { a.Status.OperationState, a.Status.History = nil, nil },
 			want: func(p *policy.Application) {
-				p.LastOperation, p.LastSync, p.Ran = policy.LastOperation{}, policy.LastSync{}, nil
+				p.LastOperation, p.LastFull = policy.LastOperation{}, policy.FullSync{}
+				p.LastSync, p.Ran = policy.LastSync{}, nil
 			},
 		},
 		"a history that repeats itself": {
@@ -191,15 +200,6 @@ func TestSibling(t *testing.T) {
 		"since when it has been Healthy": {
 			edit: func(a *argo.Application) { a.Status.Health.LastTransitionTime = at(30) },
 			want: func(p *policy.Application) { p.HealthSince = at(30).Time },
-		},
-		"a resource to be pruned, and the same one OutOfSync in another namespace": {
-			edit: func(a *argo.Application) {
-				a.Status.Resources = []argo.ResourceStatus{
-					{Group: "apps", Kind: "Deployment", Namespace: "new", Name: "web", Status: "OutOfSync"},
-					{Group: "apps", Kind: "Deployment", Namespace: "old", Name: "web", Status: "OutOfSync", RequiresPruning: true},
-				}
-			},
-			want: func(p *policy.Application) { p.Moved = true },
 		},
 		"a resource to be pruned, and others OutOfSync": {
 			edit: func(a *argo.Application) {
@@ -254,7 +254,7 @@ func TestSiblingOfManySources(t *testing.T) {
 	g.Expect(got.Compared).To(Equal([]policy.Source{
 		{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7"},
 	}))
-	g.Expect(got.LastOperation.AtCompared).To(BeFalse())
+	g.Expect(got.LastFull.AtCompared).To(BeFalse())
 }
 
 func TestSiblingOfAHydratedApplication(t *testing.T) {

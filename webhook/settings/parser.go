@@ -175,7 +175,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.Track = a.track()
 	s.After = a.after(set.Namespace, c.AfterNamespaces)
 	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
-	s.Pin = pin != PinOff && s.Mode == Enforce
+	s.Pin, s.Stamped = pin != PinOff && s.Mode == Enforce, s.Mode == Enforce
 	s.Train = s.Pin && pin == PinQualified
 	s.Problems = slices.Concat(a.problems, Unreadable(set.Annotations))
 	return s
