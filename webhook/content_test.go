@@ -220,16 +220,17 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 			w.at(30*time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
 		}, true, policy.SelfHeal},
-		"drift after a restart, of a spec that is older than its last sync": {func(w *watchedWorld) {
+		"drift after a restart, of a sync that says what it deployed": {func(w *watchedWorld) {
+			scenario.Stamp(w.prod)
 			w.at(30*time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
-			w.prod.ManagedFields = specWrittenAt(scenario.Noon.Add(-11 * time.Minute))
 			w.list()
 		}, true, policy.SelfHeal},
-		"drift or a change after a restart, of a spec that was written since": {func(w *watchedWorld) {
-			w.at(30*time.Second, w.prod, compared)
+		"a destination after a restart, of a sync that says what it deployed": {func(w *watchedWorld) {
+			scenario.Stamp(w.prod)
+			w.at(30*time.Second, w.prod, destination)
+			w.at(time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
-			w.prod.ManagedFields = specWrittenAt(scenario.Noon.Add(-10 * time.Minute))
 			w.list()
 		}, false, policy.NotHealthy},
 		"drift or a change, nobody knows after a restart, and dev is Degraded": {func(w *watchedWorld) {

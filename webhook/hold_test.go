@@ -103,7 +103,7 @@ func TestAHeldWriteKeepsTheLastResult(t *testing.T) {
 		}, nil, 1},
 		"it replaces another operation": {true, func(a *scenario.Attempt) { a.Before.Operation, a.After.Status.OperationState = pending, nil }, failed, 2},
 		"it is created":                 {true, func(a *scenario.Attempt) { a.Before, a.After.Status.OperationState = nil, nil }, nil, 1},
-		"its turn has come":             {false, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, nil, 2},
+		"its turn has come":             {false, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, nil, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -11,6 +11,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	. "github.com/onsi/gomega"
+	jsonpatchv2 "gomodules.xyz/jsonpatch/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -52,6 +53,13 @@ func mutatedBy(
 	return resp, app
 }
 
+// unstamped are the patches without that of the stamp.
+func unstamped(patches []jsonpatchv2.Operation) []jsonpatchv2.Operation {
+	return slices.DeleteFunc(slices.Clone(patches), func(p jsonpatchv2.Operation) bool {
+		return strings.HasPrefix(p.Path, "/operation/info")
+	})
+}
+
 // TestMutator wants of each write whether it is pinned, held or left as it is.
 func TestMutator(t *testing.T) {
 	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
@@ -72,7 +80,7 @@ func TestMutator(t *testing.T) {
 		config  func(*settings.Config)
 		cluster func(*scenario.Cluster)
 		write   func(*scenario.Attempt)
-		want    string // "pinned", "held" or ""
+		want    string // "pinned", "held", "stamped" alone, or ""
 	}{
 		"the ApplicationSet controller": {want: "pinned"},
 		"argocd-server": {write: func(a *scenario.Attempt) {
@@ -82,16 +90,16 @@ func TestMutator(t *testing.T) {
 		"it names its revision": {write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = scenario.Commit("b") }, want: "pinned"},
 		"it names revision and source": {write: func(a *scenario.Attempt) {
 			a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("b"), a.After.Spec.Source
-		}},
+		}, want: "stamped"},
 		"it names the deployed revision": {cluster: deployed, write: func(a *scenario.Attempt) {
 			a.User, a.After.Operation.InitiatedBy.Automated, a.After.Operation.Sync.Revision = scenario.ArgoCDServer, false,
 				scenario.Commit("b")
 		}, want: "pinned"},
 		"it names a branch": {write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "main" }, want: "held"},
-		"a dry run":         {write: func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true }},
+		"a dry run":         {write: func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true }, want: "stamped"},
 		"no operation":      {write: func(a *scenario.Attempt) { a.After.Operation = nil }},
 		"a deletion":        {write: func(a *scenario.Attempt) { a.After = nil }},
-		"the first step":    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "1" }},
+		"the first step":    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "1" }, want: "stamped"},
 		"the first step of what comes after others": {cluster: func(c *scenario.Cluster) {
 			c.Apps[2].Labels["step"], c.Sets[0].Annotations = "1", map[string]string{settings.AfterAnnotation: "infra"}
 		}, write: func(a *scenario.Attempt) { a.User = "kubernetes-admin" }, want: "pinned"},
@@ -100,8 +108,8 @@ func TestMutator(t *testing.T) {
 		}, write: func(a *scenario.Attempt) {
 			a.User, a.After.Annotations = "kubernetes-admin", map[string]string{settings.AfterAnnotation: "infra"}
 		}, want: "pinned"},
-		"no step":                    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "9" }},
-		"pinning is off":             {config: func(c *settings.Config) { c.Pin = settings.PinOff }},
+		"no step":                    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "9" }, want: "stamped"},
+		"pinning is off":             {config: func(c *settings.Config) { c.Pin = settings.PinOff }, want: "stamped"},
 		"audit mode":                 {config: func(c *settings.Config) { c.Mode = settings.Audit }},
 		"audit mode by annotation":   {cluster: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "audit"} }},
 		"switched off by annotation": {cluster: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
@@ -110,7 +118,7 @@ func TestMutator(t *testing.T) {
 				settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
 				settings.BypassReasonAnnotation: "INC-1",
 			}
-		}},
+		}, want: "stamped"},
 		"the ApplicationSet is not known":   {cluster: func(c *scenario.Cluster) { c.Sets = nil }},
 		"the ApplicationSet is another one": {cluster: func(c *scenario.Cluster) { c.Sets[0].UID = "other" }},
 		"two owners, of which one is not known": {
@@ -133,7 +141,7 @@ func TestMutator(t *testing.T) {
 			spec(a)
 			a.User = "system:serviceaccount:gitops:openshift-gitops-applicationset-controller"
 		}, want: "held"},
-		"spec and operation, by somebody else":    {write: func(a *scenario.Attempt) { spec(a); a.User = scenario.ArgoCDServer }},
+		"spec and operation, by somebody else":    {write: func(a *scenario.Attempt) { spec(a); a.User = scenario.ArgoCDServer }, want: "stamped"},
 		"created with an operation":               {write: func(a *scenario.Attempt) { a.Before = nil }, want: "held"},
 		"the operation alone, not compared":       {cluster: func(c *scenario.Cluster) { c.Apps[2].Status.Sync = argo.SyncStatus{} }, want: "held"},
 		"the operation and a label, not compared": {cluster: func(c *scenario.Cluster) { c.Apps[2].Status.Sync = argo.SyncStatus{} }, write: func(a *scenario.Attempt) { a.After.Labels["new"] = "x" }, want: "held"},
@@ -166,8 +174,14 @@ func TestMutator(t *testing.T) {
 				tc.write(write)
 			}
 			trial, resp, app := mutated(t, config, c, write)
+			changed := tc.want == "pinned" || tc.want == "held"
 			g.Expect(len(resp.Patches) > 0).To(Equal(tc.want != ""))
-			g.Expect(len(trial.samples("stepgate_operations_changed_total")) > 0).To(Equal(tc.want != ""), "counted")
+			g.Expect(len(unstamped(resp.Patches)) > 0).To(Equal(changed))
+			g.Expect(len(trial.samples("stepgate_operations_changed_total")) > 0).To(Equal(changed), "counted")
+			if after, before := decoded(g, app), decoded(g, write.Before); tc.want == "stamped" || tc.want == "pinned" {
+				_, patches := argocd.Stamped(after, before)
+				g.Expect(patches).To(BeEmpty(), "it has its stamp")
+			}
 			switch tc.want {
 			case "pinned":
 				g.Expect(app.Operation.Sync.Revision).To(Equal(scenario.Commit("b")))
@@ -182,6 +196,16 @@ func TestMutator(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decoded is an Application as a webhook decodes it; nil if there is none.
+func decoded(g *WithT, app *argo.Application) *argocd.Application {
+	if app == nil {
+		return nil
+	}
+	a, err := argocd.Decode(scenario.Raw(app))
+	g.Expect(err).NotTo(HaveOccurred())
+	return a
 }
 
 // TestAHeldOperationLeavesTheOldOne has an operation that waits already.

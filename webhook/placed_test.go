@@ -101,10 +101,10 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 	write := func() webhook.AdmissionResponse {
 		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
 	}
-	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
 	allowed := scenario.SyncOf(c, "prod")
-	sync := allowed.After.Operation.Sync
-	sync.Revision, sync.Source = scenario.Commit("b"), allowed.After.Spec.Source
+	resp, pinned := mutatedBy(t, trial, c, allowed)
+	g.Expect(resp.AuditAnnotations).To(HaveKey("pinned"))
+	allowed.After = pinned
 	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
 	g.Expect(taken.claims).To(HaveLen(1))
 	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())

@@ -102,7 +102,7 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 			trial := newTrial(scenario.Config(), c)
 			watch := &scenario.Watch{OperatedAt: operated.Time}
 			if tc.seen {
-				watch.DeployedAs = argocd.NewFingerprint(&write.Before.Status.Sync)
+				watch.Synced = argocd.NewProjection(write.Before).Content
 			}
 			if tc.edit != nil {
 				tc.edit(write)

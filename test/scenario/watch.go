@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,24 +17,28 @@ type Watch struct {
 	// the newest request for a refresh, and Fresh those of answered refreshes by name.
 	At, ChangedAt, Compared, Requested uint64
 	Fresh                              map[string]uint64
-	// DeployedAs is the comparison at which prod was seen Synced, and OperatedAt the start of the last operation that
-	// was seen.
-	DeployedAs argocd.Fingerprint
+	// Synced is what Applications were found Synced with; the zero Content is what App makes, at no revision. Unseen says
+	// that they were not seen Synced. OperatedAt is the start of the last operation that was seen.
+	Synced     argocd.Content
+	Unseen     bool
 	OperatedAt time.Time
 	// Completed are the contents that Applications were seen to complete, by name.
 	Completed map[string][]policy.Source
 	// Stale are those that Past does not show to be compared freshly.
 	Stale map[types.UID]bool
-	// Around is what was around the sources of prod when it was deployed; empty when that was not seen.
-	Around string
-	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.History has.
-	IsUnproven                     bool
+	// The times are what policy.History has.
 	ContentAt, Joined, Respecified time.Time
 }
 
-// Deployed is judge.Histories.
-func (s *Watch) Deployed(_ types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
-	return s.DeployedAs != 0 && s.DeployedAs == compared && s.OperatedAt.Equal(operatedAt)
+// Found is judge.Histories.
+func (s *Watch) Found(app types.UID, operatedAt time.Time) (found argocd.Content) {
+	switch {
+	case s.Unseen, s.Synced.Revised != "" && !s.OperatedAt.Equal(operatedAt):
+		return found
+	case s.Synced != found:
+		return s.Synced
+	}
+	return argocd.ContentOf(&App(strings.TrimSuffix(string(app), "-uid"), "", "", "").Spec)
 }
 
 // RequestedSince is judge.Histories.
@@ -47,11 +52,8 @@ func (s *Watch) Known(types.UID) bool { return true }
 // Position is judge.Histories.
 func (s *Watch) Position() uint64 { return s.At }
 
-// DeployedWith is judge.Histories.
-func (s *Watch) DeployedWith(types.UID) (string, bool) { return s.Around, !s.IsUnproven }
-
 // ContentSince is judge.Histories.
-func (s *Watch) ContentSince(types.UID, argocd.Fingerprint) time.Time { return s.ContentAt }
+func (s *Watch) ContentSince(types.UID, argocd.Content) time.Time { return s.ContentAt }
 
 // Changed is judge.Histories.
 func (s *Watch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {

@@ -75,28 +75,46 @@ func (r *reachedPostSync) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lastFull is the last full sync that has ended: this operation, or the one whose outcome it carries. It is nil if
-// nothing tells. spec is the one that the Application has now.
-func (o *operated) lastFull(spec *argo.ApplicationSpec) *Outcome {
-	if o == nil {
+// lastFull is the last full sync that has ended: this operation, or the one whose outcome it carries, or that which the
+// operation carries that waits, and has cleared the result. It is nil if nothing tells. spec is the one that the
+// Application has now.
+func (o *operated) lastFull(spec *argo.ApplicationSpec, waits *argo.Operation) *Outcome {
+	switch {
+	case o == nil && waits == nil:
 		return nil
-	}
-	stamp := stampIn(o.op)
-	if isFull(*o.op) && o.phase.Completed() {
+	case o == nil:
+		return stampIn(waits).Last.carried(spec)
+	case isFull(*o.op) && o.phase.Completed():
 		return &Outcome{
-			Content: stamp.Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
+			Content: stampIn(o.op).Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
 			Revisions: o.revisions, Applied: o.applied, By: person(o.op.InitiatedBy), sources: o.sources,
 		}
 	}
-	last := stamp.Last
-	if last == nil {
+	return stampIn(o.op).Last.carried(spec)
+}
+
+// carried is an outcome that another operation carries, with the sources of the spec if it deployed those.
+func (o *Outcome) carried(spec *argo.ApplicationSpec) *Outcome {
+	if o == nil {
 		return nil
 	}
-	carried := *last
-	if own := spec.GetSources(); parametersOf(own) == last.Parameters {
+	carried := *o
+	if own := spec.GetSources(); parametersOf(own) == o.Parameters {
 		carried.sources = own
 	}
 	return &carried
+}
+
+// lastFull is the last full sync of an Application that came with an admission request; nil if nothing tells.
+func (a *Application) lastFull() *Outcome {
+	if a == nil {
+		return nil
+	}
+	var waits *argo.Operation
+	if a.Operation != nil {
+		waits = &a.Operation.Operation
+	}
+	return a.Status.OperationState.operated().lastFull(a.spec(), waits)
 }
 
 // deployed is the Content of a sync, at no revision if it has failed.

@@ -75,7 +75,7 @@ func NewProjection(app *argo.Application) *Projection {
 		p.Content = p.Content.at(app.Spec.GetSources(), revisions(sync.Revision, sync.Revisions))
 	}
 	o := operatedOf(app.Status.OperationState)
-	p.Deployed, p.Deploys = o.lastFull(&app.Spec).deployed(), deploying(app, o)
+	p.Deployed, p.Deploys = o.lastFull(&app.Spec, app.Operation).deployed(), deploying(app, o)
 	return p
 }
 

@@ -19,7 +19,7 @@ func Sibling(app *argo.Application) policy.Application {
 	_, refresh := app.IsRefreshRequested()
 	status := &app.Status
 	o := operatedOf(status.OperationState)
-	full := o.lastFull(&app.Spec)
+	full := o.lastFull(&app.Spec, app.Operation)
 	return policy.Application{
 		Name:             app.Name,
 		Labels:           sharedLabels(app.Labels),

@@ -54,7 +54,7 @@ func StampOf(app, old *Application) Stamp {
 	if old == nil {
 		return s
 	}
-	last := old.Status.OperationState.operated().lastFull(old.spec())
+	last := old.lastFull()
 	if last != nil && (!isFull(*op) || last.failed()) {
 		s.Last = last
 	}

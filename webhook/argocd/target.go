@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
@@ -38,7 +37,9 @@ func Target(app, old *Application) policy.Target {
 	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)
 	o := before.OperationState.operated()
 	history := o.fullOnly(before.History)
-	t.SyncStartedAt, t.SyncFinishedAt = o.syncedAt(spec)
+	if full := old.lastFull(); full != nil && full.Phase.Successful() {
+		t.SyncStartedAt, t.SyncFinishedAt = full.StartedAt, full.FinishedAt
+	}
 	t.OutOfSyncSince = before.outOfSyncSince()
 	t.Ran = ran(history)
 	if app.Operation == nil {
@@ -79,7 +80,7 @@ func Deployed(app, old *Application) (deployed, deploys Content, operatedAt time
 	if o != nil {
 		operatedAt = o.startedAt
 	}
-	return o.lastFull(old.spec()).deployed(), deploys, operatedAt
+	return old.lastFull().deployed(), deploys, operatedAt
 }
 
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when
@@ -107,13 +108,4 @@ func (s *status) outOfSyncSince() bool {
 	state := s.OperationState
 	return s.Sync.Status == "OutOfSync" && state != nil && state.FinishedAt != nil &&
 		timeOf(s.ReconciledAt).After(timeOf(state.FinishedAt))
-}
-
-// syncedAt is when the last full sync started and ended, if that has succeeded; else zero.
-func (o *operated) syncedAt(spec *argo.ApplicationSpec) (started, finished time.Time) {
-	full := o.lastFull(spec)
-	if full == nil || !full.Phase.Successful() {
-		return started, finished
-	}
-	return full.StartedAt, full.FinishedAt
 }

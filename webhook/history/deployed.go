@@ -20,7 +20,9 @@ func (r *Record) Found(operatedAt time.Time) (found argocd.Content) {
 // of the cluster before that. A hydrated Application may be Synced with what was hydrated before its spec changed.
 func (r *Record) find(p *argocd.Projection) {
 	app, last := &p.Application, &p.Application.LastOperation
-	r.operatedAt = last.StartedAt
+	if !last.StartedAt.Equal(r.operatedAt) {
+		r.operatedAt, r.found = last.StartedAt, argocd.Content{} // it may have deployed anything
+	}
 	switch {
 	case app.OperationSet || last.Running():
 		r.found = argocd.Content{}
@@ -30,7 +32,6 @@ func (r *Record) find(p *argocd.Projection) {
 		r.found = p.Content
 	}
 }
-
 
 // hydrated reports whether nothing is left to hydrate for an Application.
 func hydrated(app *policy.Application) bool {

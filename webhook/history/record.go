@@ -74,7 +74,7 @@ type Event struct {
 func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified bool) {
 	next = &Record{changed: e.Position, comparedAt: e.Position}
 	if e.Trusted {
-		next.found = p.Content
+		next.found, next.operatedAt = p.Content, p.Application.LastOperation.StartedAt
 	}
 	if r != nil {
 		*next = *r

@@ -17,12 +17,18 @@ func second(n int) time.Time { return time.Unix(int64(n), 0) }
 
 func at(revision string) []policy.Source { return []policy.Source{{Key: "repo", Revision: revision}} }
 
+// content is what an Application deploys at a revision, by what is around its sources.
+func content(revision, around string) argocd.Content {
+	return argocd.Content{Revised: revision + around, Parameters: "its", Around: around}
+}
+
 // done is an Application that a sync has made Healthy at a revision.
 func done(revision string, finished int) *argocd.Projection {
-	return &argocd.Projection{Compared: argocd.Fingerprint(len(revision)), Around: "here", Content: 1,
+	return &argocd.Projection{Compared: argocd.Fingerprint(len(revision)), Content: content(revision, "here"),
 		Application: policy.Application{
 			Compared: at(revision), SyncStatus: "Synced", Health: "Healthy", SpecCompared: true, ReconciledAt: second(finished + 1),
-			LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: true, StartedAt: second(finished - 1), FinishedAt: second(finished)},
+			LastOperation: policy.LastOperation{Phase: "Succeeded", StartedAt: second(finished - 1), FinishedAt: second(finished)},
+			LastFull:      policy.FullSync{Phase: "Succeeded", AtCompared: true, StartedAt: second(finished - 1), FinishedAt: second(finished)},
 			LastSync:      policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
 		}}
 }
@@ -56,12 +62,42 @@ func TestTheNewestCompletionsAreKept(t *testing.T) {
 	g.Expect(all[mostCompleted-1]).To(Equal(fmt.Sprint(mostCompleted + 4)))
 }
 
-// A branch that goes back and forth does not change the order: what was completed first stays first.
-func TestWhatIsCompletedAgainKeepsItsPlace(t *testing.T) {
-	g := NewWithT(t)
-	r := after(done("a", 10), done("b", 20), done("a", 30))
-	g.Expect(completed(r)).To(Equal([]string{"a", "b"}))
-	g.Expect(r.Past(0, 0).Completions[0].OperatedAt).To(Equal(second(29)))
+// TestWhatIsGoneBackFromIsTakenBack: who goes back to an older commit does not want the newer one any more.
+func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
+	syncing := func(revision string) *argocd.Projection {
+		p := done("c", 30)
+		p.Application.OperationSet, p.Deploys = true, at(revision)
+		return p
+	}
+	behind := func(finished int, ran ...string) *argocd.Projection { // rolled back to a, and compared with c
+		p := done("c", finished)
+		p.Application.SyncStatus, p.Application.ReconciledAt = "OutOfSync", second(finished+10)
+		p.Application.LastFull.AtCompared = false
+		p.Application.LastSync = policy.LastSync{FinishedAt: second(finished), SameSources: true, Other: at("a"), Since: second(finished)}
+		for _, r := range ran {
+			p.Application.Ran = append(p.Application.Ran, at(r)...)
+		}
+		return p
+	}
+	untouched := func(revision string) *argocd.Projection { // found Synced with it since the sync of a
+		p := done(revision, 10)
+		p.Application.LastSync = policy.LastSync{FinishedAt: second(10), SameSources: true, Other: at("a")}
+		p.Application.LastFull.AtCompared, p.Application.ReconciledAt = false, second(20)
+		return p
+	}
+	for name, tc := range map[string]struct {
+		states []*argocd.Projection
+		want   []string
+	}{
+		"by a sync of it":                      {[]*argocd.Projection{done("a", 10), done("b", 20), done("a", 30)}, []string{"a"}},
+		"while a newer one is compared":        {[]*argocd.Projection{done("a", 10), done("b", 20), done("c", 30), behind(40)}, []string{"a"}},
+		"as soon as that is asked for":         {[]*argocd.Projection{done("a", 10), done("b", 20), done("c", 30), syncing("a")}, []string{"a"}},
+		"to what was completed unseen":         {[]*argocd.Projection{done("b", 20), done("c", 30), behind(40, "a", "b", "c", "a")}, []string{"a"}},
+		"forward to what nobody saw":           {[]*argocd.Projection{done("b", 20), done("c", 30), syncing("d")}, []string{"b", "c"}},
+		"not by a commit that touches nothing": {[]*argocd.Projection{done("a", 10), untouched("b"), untouched("c")}, []string{"a", "b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(completed(after(tc.states...))).To(Equal(tc.want)) })
+	}
 }
 
 // TestARestart begins with the object as it is: what runs now is completed, and nothing that ran before.
@@ -88,7 +124,8 @@ func TestWhatWasSeenToBegin(t *testing.T) {
 	}
 	untouched := func(revision string, ran ...string) *argocd.Projection {
 		p := done(revision, 10)
-		p.Application.LastSync.AtCompared = false
+		p.Application.LastSync.AtCompared, p.Application.LastFull.AtCompared = false, false
+		p.Application.ReconciledAt = second(20)
 		for _, r := range ran {
 			p.Application.Ran = append(p.Application.Ran, at(r)...)
 		}
@@ -138,10 +175,10 @@ func TestBroken(t *testing.T) {
 		return p
 	}
 	failed, elsewhere, takenBack := done("b", 20), done("b", 20), done("b", 20)
-	failed.Application.LastOperation.Phase, elsewhere.Application.LastOperation.Phase = "Failed", "Failed"
-	takenBack.Application.LastOperation.Phase = "Error"
-	elsewhere.Application.LastOperation.AtCompared, elsewhere.Application.SyncStatus = false, "OutOfSync"
-	takenBack.Application.LastOperation.AtCompared = false
+	failed.Application.LastFull.Phase, elsewhere.Application.LastFull.Phase = "Failed", "Failed"
+	takenBack.Application.LastFull.Phase = "Error"
+	elsewhere.Application.LastFull.AtCompared, elsewhere.Application.SyncStatus = false, "OutOfSync"
+	takenBack.Application.LastFull.AtCompared = false
 	for name, tc := range map[string]struct {
 		then *argocd.Projection
 		want bool
@@ -167,39 +204,85 @@ func TestBroken(t *testing.T) {
 // TestAResultThatIsCleared with the write of the next operation takes nothing away from what is remembered.
 func TestAResultThatIsCleared(t *testing.T) {
 	asked := func(p *argocd.Projection) *argocd.Projection {
-		p.Application.OperationSet, p.Application.LastOperation = true, policy.LastOperation{}
+		p.Application.OperationSet, p.Application.LastOperation, p.Application.LastFull = true, policy.LastOperation{}, policy.FullSync{}
 		return p
 	}
 	failed := done("b", 20)
-	failed.Application.LastOperation.Phase, failed.Application.LastOperation.Applied = "Failed", true
+	failed.Application.LastFull.Phase, failed.Application.LastFull.Applied = "Failed", true
 	failed.Application.LastSync = policy.LastSync{FinishedAt: second(10), SameSources: true, Other: at("a")}
 	retried := done("b", 20)
 	retried.Application.LastSync = failed.Application.LastSync
 	for name, tc := range map[string]struct {
-		states            []*argocd.Projection
-		completed, failed []string
-		applied, broken   time.Time
+		states          []*argocd.Projection
+		completed       []string
+		applied, broken time.Time
 	}{
 		"it has succeeded":           {states: []*argocd.Projection{done("a", 10), asked(done("a", 10))}, completed: []string{"a"}},
-		"it has failed":              {states: []*argocd.Projection{done("a", 10), failed, asked(retried)}, completed: []string{"a"}, failed: []string{"b"}, applied: second(19), broken: second(1002)},
+		"it has failed":              {states: []*argocd.Projection{done("a", 10), failed, asked(retried)}, completed: []string{"a"}, applied: second(19), broken: second(1002)},
 		"and then it has succeeded":  {states: []*argocd.Projection{done("a", 10), failed, asked(retried), done("b", 30)}, completed: []string{"a", "b"}, applied: second(19), broken: second(1002)},
 		"it was never seen with one": {states: []*argocd.Projection{asked(done("a", 10))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			r := after(tc.states...)
-			past, last := r.Past(0, 0), tc.states[len(tc.states)-1]
+			past := r.Past(0, 0)
 			g.Expect(completed(r)).To(Equal(tc.completed))
-			var revisions []string
-			for _, s := range past.Failed {
-				revisions = append(revisions, s.Revision)
-			}
-			g.Expect(revisions).To(Equal(tc.failed))
 			g.Expect(past.Applied).To(Equal(tc.applied))
 			g.Expect(past.Broken).To(Equal(tc.broken))
-			if last.Application.OperationSet {
-				g.Expect(r.Deployed(last.Compared, time.Time{})).To(BeFalse(), "it may deploy anything")
+			if last := tc.states[len(tc.states)-1]; last.Application.OperationSet {
+				g.Expect(r.Found(time.Time{})).To(BeZero(), "it may deploy anything")
 			}
+		})
+	}
+}
+
+// TestWhatAnApplicationWasDeployedWith is what the stamp of its last full sync says, and what it was found Synced with
+// since. Where neither tells, nobody knows.
+func TestWhatAnApplicationWasDeployedWith(t *testing.T) {
+	drifted := func(around, deployed string) *argocd.Projection {
+		p := done("a", 10)
+		p.Owner, p.Content.Around, p.Deployed.Around, p.Application.SyncStatus = "set", around, deployed, "OutOfSync"
+		return p
+	}
+	synced := func(around, deployed string) *argocd.Projection {
+		p := drifted(around, deployed)
+		p.Application.SyncStatus = "Synced"
+		return p
+	}
+	edited := func(p *argocd.Projection, edit func(*argocd.Projection)) *argocd.Projection {
+		edit(p)
+		return p
+	}
+	syncing := edited(drifted("here", ""), func(p *argocd.Projection) { p.Application.OperationSet = true })
+	for name, tc := range map[string]struct {
+		states            []*argocd.Projection
+		altered, unproven bool
+	}{
+		"its stamp says so":                            {states: []*argocd.Projection{drifted("here", "here")}},
+		"its stamp says otherwise":                     {[]*argocd.Projection{drifted("here", "there")}, true, false},
+		"a restart during the sync":                    {states: []*argocd.Projection{edited(drifted("here", "here"), func(p *argocd.Projection) { p.Application.OperationSet = true }), drifted("here", "here")}},
+		"no stamp":                                     {[]*argocd.Projection{drifted("here", "")}, false, true},
+		"no stamp, and no ApplicationSet":              {states: []*argocd.Projection{edited(drifted("here", ""), func(p *argocd.Projection) { p.Owner = "" })}},
+		"no stamp, and found Synced":                   {states: []*argocd.Projection{synced("here", ""), drifted("here", "")}},
+		"no stamp, and found Synced with another":      {[]*argocd.Projection{synced("there", ""), drifted("here", "")}, true, false},
+		"found Synced, and then operated":              {[]*argocd.Projection{synced("here", ""), syncing, drifted("here", "")}, false, true},
+		"its stamp says otherwise, found Synced":       {states: []*argocd.Projection{synced("here", "there"), drifted("here", "there")}},
+		"found Synced before it was hydrated":          {[]*argocd.Projection{edited(synced("here", ""), func(p *argocd.Projection) { p.Application.Hydration = policy.Outdated }), drifted("here", "")}, false, true},
+		"Synced, and its namespace is about to change": {[]*argocd.Projection{edited(synced("here", ""), func(p *argocd.Projection) { p.NamespaceChanged = true }), drifted("here", "")}, false, true},
+		"found Synced, and an operation was missed": {[]*argocd.Projection{synced("here", ""), edited(drifted("here", ""), func(p *argocd.Projection) {
+			p.Application.LastOperation.StartedAt = second(30)
+		})}, false, true},
+		"Synced with the spec of before":                    {[]*argocd.Projection{edited(synced("here", ""), func(p *argocd.Projection) { p.Application.SpecCompared = false }), drifted("here", "")}, false, true},
+		"Synced at another revision, too soon after a sync": {[]*argocd.Projection{edited(synced("here", ""), func(p *argocd.Projection) { p.Application.LastFull.AtCompared = false }), drifted("here", "")}, false, true},
+		"the same, long after": {states: []*argocd.Projection{edited(synced("here", ""), func(p *argocd.Projection) {
+			p.Application.LastFull.AtCompared, p.Application.ReconciledAt = false, second(20)
+		}), drifted("here", "")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			past := after(tc.states...).Past(0, 0)
+			g.Expect(past.Altered).To(Equal(tc.altered), "altered")
+			g.Expect(past.Unproven).To(Equal(tc.unproven), "unproven")
 		})
 	}
 }
@@ -231,7 +314,7 @@ func TestCompletedWithAnotherDestination(t *testing.T) {
 		return of
 	}
 	to := func(around string, p *argocd.Projection) *argocd.Projection {
-		p.Around = around
+		p.Content.Around, p.Content.Revised = around, p.Application.Compared[0].Revision+around
 		return p
 	}
 	moved := to("new", done("b", 20))
@@ -271,19 +354,24 @@ func states(t *rapid.T) []*argocd.Projection {
 	one := rapid.Custom(func(t *rapid.T) *argocd.Projection {
 		r := revision.Draw(t, "revision")
 		p := &argocd.Projection{
-			Compared: argocd.Fingerprint(rapid.IntRange(0, 3).Draw(t, "fingerprint")), Content: argocd.Fingerprint(rapid.IntRange(0, 2).Draw(t, "content")),
-			Around: rapid.SampledFrom([]string{"", "here", "there"}).Draw(t, "around"), ContentSince: times.Draw(t, "content since"),
+			Compared: argocd.Fingerprint(rapid.IntRange(0, 3).Draw(t, "fingerprint")), ContentSince: times.Draw(t, "content since"),
+			Content:  content(r, rapid.SampledFrom([]string{"", "here", "there"}).Draw(t, "around")),
+			Deployed: argocd.Content{Around: rapid.SampledFrom([]string{"", "here", "there"}).Draw(t, "deployed")},
 		}
 		p.Application = policy.Application{
 			Compared: at(r), OperationSet: rapid.Bool().Draw(t, "operation"), RefreshRequested: rapid.Bool().Draw(t, "refresh"),
 			SyncStatus:   rapid.SampledFrom([]string{"Synced", "Synced", "OutOfSync", "Unknown", ""}).Draw(t, "sync"),
 			Health:       rapid.SampledFrom([]string{"Healthy", "Healthy", "Degraded", "Progressing", ""}).Draw(t, "health"),
 			Hydration:    rapid.SampledFrom([]string{"", "", "Hydrating", "Hydrated", policy.Outdated}).Draw(t, "hydration"),
-			SpecCompared: mostly.Draw(t, "spec compared"), ReconciledAt: times.Draw(t, "reconciled"), Moved: rapid.Bool().Draw(t, "moved"),
+			SpecCompared: mostly.Draw(t, "spec compared"), ReconciledAt: times.Draw(t, "reconciled"),
 			LastOperation: policy.LastOperation{
-				Phase: rapid.SampledFrom([]string{"Succeeded", "Succeeded", "Failed", "Running", ""}).Draw(t, "phase"), Full: rapid.Bool().Draw(t, "full"),
-				AtCompared: mostly.Draw(t, "at compared"), Applied: rapid.Bool().Draw(t, "applied"),
+				Phase:     rapid.SampledFrom([]string{"Succeeded", "Succeeded", "Failed", "Running", ""}).Draw(t, "phase"),
 				StartedAt: times.Draw(t, "started"), FinishedAt: times.Draw(t, "finished"),
+			},
+			LastFull: policy.FullSync{
+				Phase:      rapid.SampledFrom([]string{"Succeeded", "Succeeded", "Failed", ""}).Draw(t, "full phase"),
+				AtCompared: mostly.Draw(t, "at compared"), Applied: rapid.Bool().Draw(t, "applied"),
+				StartedAt: times.Draw(t, "full started"), FinishedAt: times.Draw(t, "full finished"),
 			},
 			LastSync: policy.LastSync{
 				FinishedAt: times.Draw(t, "synced"), AtCompared: mostly.Draw(t, "synced at compared"), SameSources: mostly.Draw(t, "same sources"),
@@ -326,10 +414,9 @@ func checkRecord(t *rapid.T) {
 		if len(all) > mostCompleted {
 			t.Fatalf("%d completions", len(all))
 		}
-		if _, known := r.DeployedWith(); known && app.OperationSet && i == 0 {
-			t.Fatalf("an operation that began before it was seen")
+		if app.OperationSet && r.Found(app.LastOperation.StartedAt) != (argocd.Content{}) {
+			t.Fatalf("an operation may deploy anything")
 		}
-		r.Deployed(p.Compared, app.LastOperation.StartedAt)
 	}
 }
 

@@ -200,7 +200,7 @@ func (w *world) status(a policy.Application) policy.Application {
 	a.HealthSince = time.Unix(int64(900+w.random.IntN(200)), 0)
 	switch w.random.IntN(18) {
 	case 16:
-		a.LastOperation = policy.LastOperation{Phase: "Failed", Full: true, AtCompared: true, FinishedAt: time.Unix(500, 0)}
+		a.LastFull = policy.FullSync{Phase: "Failed", AtCompared: true, FinishedAt: time.Unix(500, 0)}
 	case 17:
 		a.Health, a.LastSync.AtCompared = "Degraded", true
 	case 0:

@@ -66,7 +66,7 @@ func TestWhatFreesAPlace(t *testing.T) {
 			tr.change("a", func(a *policy.Application) {
 				a.OperationSet, a.SyncStatus = false, "Synced"
 				a.LastOperation = policy.LastOperation{
-					Phase: "Succeeded", Full: true, StartedAt: tr.at(1), FinishedAt: tr.at(5),
+					Phase: "Succeeded", StartedAt: tr.at(1), FinishedAt: tr.at(5),
 				}
 				a.ReconciledAt = tr.at(6)
 				edit(tr, a)

@@ -49,7 +49,7 @@ func newLong(siblings, waiting, commits int) *long {
 		app := scenario.App(name, step, "Healthy", "a")
 		app.Labels["name"] = name
 		p := argocd.NewProjection(app)
-		p.Owner, p.AutoSync = types.UID(l.set.UID), true
+		p.Owner, p.AutoSync, p.Content.Around = types.UID(l.set.UID), true, "here"
 		p.Application.Compared, p.Application.SyncStatus = commit(commits+2), "OutOfSync"
 		p.Application.ReconciledAt = scenario.Noon.Add(time.Duration(i) * time.Second)
 		p.Application.LastSync = policy.LastSync{SameSources: true, FinishedAt: scenario.Noon.Add(-time.Hour)}
@@ -97,16 +97,16 @@ func (l *long) History(*policy.ApplicationSet, uint64, uint64) policy.History {
 	}}
 }
 
-func (l *long) ContentSince(app types.UID, _ argocd.Fingerprint) time.Time {
+func (l *long) ContentSince(app types.UID, _ argocd.Content) time.Time {
 	n, _ := strconv.Atoi(strings.Trim(string(app), "prod-ui"))
 	return scenario.Noon.Add(-11*time.Hour + time.Duration(n)*time.Second)
 }
 
-func (l *long) DeployedWith(types.UID) (string, bool) {
+func (l *long) Found(types.UID, time.Time) argocd.Content {
 	if l.different {
-		return "elsewhere", true
+		return argocd.Content{Around: "elsewhere"}
 	}
-	return "", true
+	return argocd.Content{Around: "here"}
 }
 
 func (l *long) releaser(refresh Refresher) *Releaser {

@@ -168,7 +168,7 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			config.Mode = tc.mode
 			r, starter := newReleasing(config, c), &starterFake{follows: tc.follows}
 			r.StartWith(starter)
-			r.watch.Around = tc.around
+			r.watch.Synced.Around = tc.around
 			for _, at := range []time.Duration{0, time.Second, startGrace, 2 * time.Second} {
 				r.clock.SetTime(scenario.Noon.Add(at))
 				r.Reconcile(guestbook)

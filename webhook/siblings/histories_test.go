@@ -21,9 +21,8 @@ func at(repo, revision string) []policy.Source {
 }
 
 // watching plays events of a watch: NAME=REVISION/STATUS, and after that, in this order and each optional, %SECOND for
-// the time of the comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, ~ for a
-// comparison that finds it deployed elsewhere, @AROUND, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd
-// end it, or are no Application.
+// the time of the comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, and
+// +PHASE of an operation. NAME=gone, NAME=missed and NAME=odd end it, or are no Application.
 func watching(events string) *Histories {
 	s := NewHistories(clock.RealClock{})
 	watch := (&Cache{Histories: s, changed: func(types.NamespacedName) {}}).applications()
@@ -41,17 +40,14 @@ func watching(events string) *Histories {
 			watch.OnDelete("odd")
 		default:
 			rest, phase, _ := strings.Cut(rest, "+")
-			rest, around, _ := strings.Cut(rest, "@")
-			rest, moved := strings.CutSuffix(rest, "~")
 			rest, respecified := strings.CutSuffix(rest, "^")
 			rest, refresh := strings.CutSuffix(rest, "!")
 			rest, second, timed := strings.Cut(rest, "%")
 			revision, status, _ := strings.Cut(rest, "/")
-			p.Around = around
 			p.Compared = fingerprintOf(revision)
 			p.Application = policy.Application{
-				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: !respecified, RefreshRequested: refresh, Moved: moved,
-				LastOperation: policy.LastOperation{Phase: phase, Full: true},
+				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: !respecified, RefreshRequested: refresh,
+				LastOperation: policy.LastOperation{Phase: phase},
 			}
 			if seconds, err := strconv.Atoi(second); timed && err == nil {
 				p.Application.ReconciledAt = time.Unix(int64(seconds), 0)
@@ -163,29 +159,6 @@ func TestLater(t *testing.T) {
 	NewWithT(t).Expect(watching("dev=a/S").ComparedAt("prod", time.Time{})).To(BeZero(), "never compared")
 }
 
-// TestFailed has a sync that fails, one that tries again, and one that succeeds.
-func TestFailed(t *testing.T) {
-	g := NewWithT(t)
-	s := NewHistories(clock.RealClock{})
-	compared := []policy.Source{{Key: "repo", Revision: "b"}}
-	observe := func(phase string, full, at bool) []policy.Source {
-		s.Observe(&argocd.Projection{
-			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
-			Application: policy.Application{Compared: compared, LastOperation: policy.LastOperation{Phase: phase, Full: full, AtCompared: at}},
-		})
-		return pastOf(s, "dev", 0, 0).Failed
-	}
-	failed := []policy.Source{{Key: "repo", Revision: "b"}}
-	g.Expect(observe("Succeeded", true, true)).To(BeEmpty())
-	g.Expect(observe("Failed", false, true)).To(BeEmpty(), "a part of it")
-	g.Expect(observe("Failed", true, false)).To(BeEmpty(), "another revision")
-	g.Expect(observe("Error", true, true)).To(Equal(failed))
-	g.Expect(observe("Running", true, true)).To(Equal(failed), "it is tried again")
-	compared = []policy.Source{{Key: "repo", Revision: "c"}}
-	g.Expect(observe("Running", true, false)).To(Equal(failed))
-	g.Expect(observe("Succeeded", true, true)).To(BeEmpty())
-}
-
 // TestApplied has an operation whose first attempt applies everything, and whose second one does not.
 func TestApplied(t *testing.T) {
 	g := NewWithT(t)
@@ -193,7 +166,7 @@ func TestApplied(t *testing.T) {
 	attempt := func(started int64, applied bool) {
 		s.Observe(&argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
-			Application: policy.Application{LastOperation: policy.LastOperation{StartedAt: time.Unix(started, 0), Applied: applied}},
+			Application: policy.Application{LastFull: policy.FullSync{StartedAt: time.Unix(started, 0), Applied: applied}},
 		})
 	}
 	attempt(1, false)
@@ -205,87 +178,6 @@ func TestApplied(t *testing.T) {
 	g.Expect(pastOf(s, "dev", 0, 0).Applied).To(Equal(time.Unix(1, 0)), "of the operation before")
 }
 
-// TestAltered asks whether dev has got another destination, or another thing around its sources, since it was deployed.
-func TestAltered(t *testing.T) {
-	for name, row := range map[string]struct {
-		events string
-		want   bool
-	}{
-		"the same destination":                          {"dev=a/S@one dev=a/O@one", false},
-		"another destination":                           {"dev=a/S@one dev=a/O@two", true},
-		"another destination, and synced":               {"dev=a/S@one dev=a/O@two dev=a/S@two", false},
-		"another, and a sync has succeeded":             {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Succeeded", false},
-		"another, and a sync has failed":                {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Failed", true},
-		"another while a sync runs":                     {"dev=a/S@one dev=a/O@one+Running dev=a/O@two+Running dev=a/O@two+Succeeded", true},
-		"another, while the old sync is told":           {"dev=a/S@one+Succeeded dev=a/O@two+Succeeded", true},
-		"another, and there and back":                   {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
-		"it was never seen where it was synced":         {"dev=a/O@one dev=a/O@two", true},
-		"never seen where, and nothing changes":         {"dev=a/O@one", true},
-		"never seen there, and its comparison tells":    {"dev=a/O@one dev=a/O~@two", true},
-		"never seen there, and its spec has changed":    {"dev=a/O^@two", true},
-		"the same, and its comparison tells nothing":    {"dev=a/O^@two dev=a/O@two", true},
-		"seen there, and its spec has changed":          {"dev=a/S@one dev=a/O^@one", false},
-		"its comparison tells, and then it is synced":   {"dev=a/O~@two dev=a/S@two", false},
-		"its comparison tells, and after that no more":  {"dev=a/O~@two dev=a/O@two", true},
-		"its comparison tells, and is of before a sync": {"dev=a/O~@two dev=a/O~@two+Running dev=a/O~@two+Succeeded dev=a/O@two+Succeeded", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 0, 0).Altered).To(Equal(row.want))
-		})
-	}
-}
-
-// TestDeployedWith asks what was around the sources of dev when it was deployed, and whether that is known.
-func TestDeployedWith(t *testing.T) {
-	type answer struct {
-		around string
-		known  bool
-	}
-	for events, want := range map[string]answer{
-		"":                        {"", false},
-		"dev=a/O@one":             {"one", false},
-		"dev=a/O@one dev=a/O@two": {"one", false},
-		"dev=a/O@one+Running":     {"one", false},
-		"dev=a/S@one":             {"one", true},
-		"dev=a/S@one dev=a/O@two": {"one", true},
-		"dev=a/S@one dev=a/O@two dev=a/O@two+Running": {"otherwise", true},
-		"dev=a/O^@one": {"otherwise", true},
-		"dev=a/O@one dev=a/O@two dev=a/O@two+Running": {"two", false},
-	} {
-		t.Run(events, func(t *testing.T) {
-			around, known := watching(events).DeployedWith("dev")
-			NewWithT(t).Expect(answer{around, known}).To(Equal(want))
-		})
-	}
-}
-
-// TestDeployedInOneSecond lets prod be Synced with a commit that did not touch it, in the second in which its sync
-// ended.
-func TestDeployedInOneSecond(t *testing.T) {
-	g := NewWithT(t)
-	s, second := NewHistories(clock.RealClock{}), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	see := func(phase string, refresh bool) bool {
-		status := "Synced"
-		if phase == "Running" {
-			status = "OutOfSync"
-		}
-		s.Observe(&argocd.Projection{
-			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: 1,
-			Application: policy.Application{
-				Compared: at("repo", "b"), SyncStatus: status, SpecCompared: true, RefreshRequested: refresh, ReconciledAt: second,
-				LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: second},
-			},
-		})
-		return s.Deployed("prod", 1, time.Time{})
-	}
-	g.Expect(see("Running", false)).To(BeFalse())
-	g.Expect(see("Running", true)).To(BeFalse())
-	g.Expect(see("Succeeded", true)).To(BeFalse(), "the status may be of before the sync")
-	g.Expect(see("Succeeded", false)).To(BeFalse(), "the request was made before the end")
-	g.Expect(see("Succeeded", true)).To(BeFalse())
-	g.Expect(see("Succeeded", false)).To(BeTrue(), "it was compared after the end")
-}
-
 // fingerprintOf stands for a comparison with a revision.
 func fingerprintOf(revision string) (f argocd.Fingerprint) {
 	for _, b := range []byte(revision) {
@@ -294,39 +186,14 @@ func fingerprintOf(revision string) (f argocd.Fingerprint) {
 	return f
 }
 
-// TestDeployed asks whether prod has deployed b, with which it is compared.
-func TestDeployed(t *testing.T) {
-	for name, row := range map[string]struct {
-		events string
-		want   bool
-	}{
-		"never seen Synced":                      {"prod=b/O", false},
-		"the commit does not touch it":           {"prod=a/S prod=b/S prod=b/O", true},
-		"it was Synced with another revision":    {"prod=a/S prod=b/O", false},
-		"synced to another revision since":       {"prod=b/S prod=c/O prod=c/O+Running prod=c/O+Succeeded prod=b/O", false},
-		"a sync that failed":                     {"prod=b/S prod=b/O prod=b/O+Running prod=b/O+Failed", false},
-		"rolled back, and compared with it":      {"prod=b/S prod=b/S+Running prod=b/O+Succeeded", false},
-		"it is gone":                             {"prod=b/S prod=gone", false},
-		"Synced while an operation is under way": {"prod=b/S+Running", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := watching(row.events)
-			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Time{})).To(Equal(row.want))
-			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Unix(1, 0))).To(BeFalse(),
-				"an operation that was not seen")
-			NewWithT(t).Expect(s.Deployed("prod", 0, time.Time{})).To(BeFalse())
-		})
-	}
-}
-
 // TestCompleted asks what dev was seen to be done with.
 func TestCompleted(t *testing.T) {
 	second := func(n int) time.Time { return time.Unix(int64(n), 0) }
 	done := func(revision string, finished, compared int) policy.Application {
 		return policy.Application{
 			Compared: at("repo", revision), SyncStatus: "Synced", Health: "Healthy", SpecCompared: true, ReconciledAt: second(compared),
-			LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true},
-			LastSync:      policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
+			LastFull: policy.FullSync{Phase: "Succeeded"},
+			LastSync: policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
 		}
 	}
 	edited := func(app policy.Application, edit func(*policy.Application)) policy.Application {
@@ -346,7 +213,7 @@ func TestCompleted(t *testing.T) {
 		"never Healthy":                        {[]policy.Application{edited(done("a", 1, 2), progressing)}, nil},
 		"other sources since":                  {[]policy.Application{done("a", 1, 2), edited(done("a", 1, 3), func(a *policy.Application) { a.LastSync.SameSources = false })}, nil},
 		"its spec is not compared since":       {[]policy.Application{done("a", 1, 2), edited(done("a", 1, 2), func(a *policy.Application) { a.SpecCompared = false })}, nil},
-		"its sync failed":                      {[]policy.Application{edited(done("a", 1, 2), func(a *policy.Application) { a.LastOperation.Phase = "Failed" })}, nil},
+		"its sync failed":                      {[]policy.Application{edited(done("a", 1, 2), func(a *policy.Application) { a.LastFull.Phase = "Failed" })}, nil},
 		"another revision is compared by then": {[]policy.Application{edited(done("b", 1, 2), func(a *policy.Application) { a.LastSync.AtCompared = false })}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -361,85 +228,6 @@ func TestCompleted(t *testing.T) {
 				got = append(got, c.Sources[0].Revision)
 			}
 			NewWithT(t).Expect(got).To(Equal(row.want))
-		})
-	}
-}
-
-// TestARollbackIsNotWhatWasCompared has the end of a rollback stored before the next comparison.
-func TestARollbackIsNotWhatWasCompared(t *testing.T) {
-	g := NewWithT(t)
-	s, at := NewHistories(clock.RealClock{}), time.Unix(100, 0)
-	p := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2}
-	p.Application = policy.Application{SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at}
-	observe := func(edit func(*policy.Application)) {
-		next := *p
-		edit(&next.Application)
-		p = &next
-		s.Observe(p)
-	}
-	observe(func(*policy.Application) {})
-	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue())
-	observe(func(a *policy.Application) { a.OperationSet = true })
-	observe(func(a *policy.Application) {
-		a.OperationSet, a.LastOperation = false, policy.LastOperation{
-			Phase: "Succeeded", Full: true, FinishedAt: at.Add(time.Second),
-		}
-	})
-	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(), "the status is of before")
-	observe(func(a *policy.Application) { a.RefreshRequested = true })
-	observe(func(a *policy.Application) { a.RefreshRequested, a.ReconciledAt = false, at.Add(2*time.Second) })
-	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(),
-		"Argo CD may not have seen in the cluster what the rollback has changed")
-	observe(func(a *policy.Application) { a.ReconciledAt = at.Add(10 * time.Second) })
-	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue(), "the revisions are the same for it")
-}
-
-// TestARepetitionProvesNothingNew repeats a sync of prod after it was compared with a commit that does not touch it.
-func TestARepetitionProvesNothingNew(t *testing.T) {
-	for name, row := range map[string]struct {
-		since time.Time
-		want  bool
-	}{
-		"the same again":      {time.Unix(50, 0), true},
-		"another revision":    {time.Unix(101, 0), false},
-		"it is not on record": {time.Time{}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, at := NewHistories(clock.RealClock{}), time.Unix(101, 0)
-			see := func(phase string, since time.Time, refresh bool) bool {
-				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2,
-					Application: policy.Application{
-						SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
-						LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: at}, LastSync: policy.LastSync{Since: since},
-					}})
-				return s.Deployed("prod", 2, time.Time{})
-			}
-			see("Succeeded", time.Unix(50, 0), false)
-			see("Running", time.Unix(50, 0), false)
-			see("Succeeded", row.since, false)
-			see("Succeeded", row.since, true)
-			NewWithT(t).Expect(see("Succeeded", row.since, false)).To(Equal(row.want))
-		})
-	}
-}
-
-// TestAnOperationThatWasNotSeen has the watch miss all of a rollback but its end, as when it lists again.
-func TestAnOperationThatWasNotSeen(t *testing.T) {
-	for name, first := range map[string]time.Time{"after a sync": time.Unix(100, 0), "the first operation": {}} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			s, second := NewHistories(clock.RealClock{}), time.Unix(200, 0)
-			see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
-				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2,
-					Application: policy.Application{
-						SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
-						LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
-					}})
-				return s.Deployed("prod", 2, started)
-			}
-			g.Expect(see(first, true, first)).To(BeTrue())
-			g.Expect(see(second, false, second)).To(BeFalse(), "it may have been rolled back")
-			g.Expect(see(second, false, second.Add(10*time.Second))).To(BeTrue())
 		})
 	}
 }
