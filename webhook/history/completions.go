@@ -90,7 +90,7 @@ func ranBefore(ran, sources []policy.Source) (before bool) {
 // does not show that it saw what was deployed.
 func (r *Record) shown(p *argocd.Projection) (done policy.Completion, ok bool) {
 	app, last := &p.Application, &p.Application.LastSync
-	done.OperatedAt, done.Since, done.Altered = app.LastOperation.StartedAt, last.Since, r.altered || r.unproven
+	done.OperatedAt, done.Since, done.Altered = app.LastOperation.StartedAt, last.Since, r.altered || r.unknown
 	if app.HealthSince.After(done.Since) {
 		done.Since = app.HealthSince
 	}

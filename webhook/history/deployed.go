@@ -16,21 +16,38 @@ func (r *Record) Found(operatedAt time.Time) (found argocd.Content) {
 	return r.found
 }
 
-// find notices what the Application is found Synced with. A comparison soon after an operation to something else may be
-// of the cluster before that. A hydrated Application may be Synced with what was hydrated before its spec changed.
+// find notices what the Application is found Synced with. A hydrated Application may be Synced with what was hydrated
+// before its spec changed.
 func (r *Record) find(p *argocd.Projection) {
 	app, last := &p.Application, &p.Application.LastOperation
-	if !last.StartedAt.Equal(r.operatedAt) {
-		r.operatedAt, r.found = last.StartedAt, argocd.Content{} // it may have deployed anything
+	operating := app.OperationSet || last.Running()
+	synced := app.SyncStatus == "Synced"
+	if missed := !last.StartedAt.Equal(r.operatedAt); operating || missed {
+		r.operatedAt, r.found = last.StartedAt, argocd.Content{} // it may deploy anything
+		if r.unproven = 0; synced {
+			r.unproven = p.Compared
+		}
 	}
-	switch {
-	case app.OperationSet || last.Running():
-		r.found = argocd.Content{}
-	case !app.SpecCompared || app.SyncStatus != "Synced" || p.NamespaceChanged || !hydrated(app):
-	case app.LastFull.AtCompared || last.FinishedAt.IsZero() ||
-		app.ReconciledAt.Sub(last.FinishedAt) > policy.ClusterLag:
+	if !synced {
+		r.unproven = 0
+	}
+	if synced && !operating && app.SpecCompared && !p.NamespaceChanged && hydrated(app) && r.sees(p) {
 		r.found = p.Content
 	}
+}
+
+// sees reports whether a comparison that finds the Application Synced has seen what its last operation did. One that was
+// Synced with the same all the time may be of the cluster before that, for a moment, if the operation deployed something
+// else.
+func (r *Record) sees(p *argocd.Projection) bool {
+	app, ended := &p.Application, p.Application.LastOperation.FinishedAt
+	switch {
+	case app.LastFull.AtCompared || ended.IsZero():
+		return true
+	case r.unproven == p.Compared:
+		return app.ReconciledAt.Sub(ended) > policy.ClusterLag
+	}
+	return app.ReconciledAt.After(ended)
 }
 
 // hydrated reports whether nothing is left to hydrate for an Application.

@@ -48,10 +48,12 @@ type Record struct {
 	content, contentBefore argocd.Content
 	contentSince           time.Time
 	around                 string
-	// altered and unproven are those of policy.Past.
-	altered, unproven bool
+	// altered and unknown are policy.Past.Altered and Unproven.
+	altered, unknown bool
 	// found is what it was found Synced with since its last operation; the zero Content when it was not.
 	found argocd.Content
+	// unproven stands for the comparison at which it was Synced while its last operation was there; zero when it was not.
+	unproven argocd.Fingerprint
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply
 	// everything.
 	operatedAt, appliedAt time.Time
@@ -65,7 +67,8 @@ type Event struct {
 	At time.Time
 	// Appeared is when an Application that was not seen before has appeared; zero if it may have been there before.
 	Appeared time.Time
-	// Trusted says that an Application that was not seen before is taken for deployed by the spec that it has.
+	// Trusted says that what is around the sources of an Application that was not seen before is taken for what it was
+	// deployed with.
 	Trusted bool
 }
 
@@ -74,7 +77,7 @@ type Event struct {
 func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified bool) {
 	next = &Record{changed: e.Position, comparedAt: e.Position}
 	if e.Trusted {
-		next.found, next.operatedAt = p.Content, p.Application.LastOperation.StartedAt
+		next.found.Around, next.operatedAt = p.Content.Around, p.Application.LastOperation.StartedAt
 	}
 	if r != nil {
 		*next = *r
@@ -86,8 +89,8 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	next.wasOutOfSync = app.SyncStatus == "OutOfSync"
 	next.refresh(app, e.Position)
 	next.find(p)
-	next.altered, next.unproven = p.Content.Altered(p.Deployed, next.found)
-	next.unproven = next.unproven && p.Owner != "" // the operations of others get no stamp
+	next.altered, next.unknown = p.Content.Altered(p.Deployed, next.found)
+	next.unknown = next.unknown && p.Owner != "" // the operations of others get no stamp
 	next.complete(p, r != nil && r.around != p.Content.Around, e.At)
 	next.breakDown(app, e.At)
 	if app.LastFull.Applied {
@@ -101,7 +104,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 // target's comparison.
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
-		Completions: r.completions, Applied: r.appliedAt, Altered: r.altered, Unproven: r.unproven,
+		Completions: r.completions, Applied: r.appliedAt, Altered: r.altered, Unproven: r.unknown,
 		Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
 	}
 	switch {
