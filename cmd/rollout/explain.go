@@ -144,6 +144,9 @@ func (e *Explanation) facts(s screen.Screen) []string {
 		}
 		fact("Deploys", text)
 	}
+	if e.Deployed != "" {
+		fact("Deployed", e.Deployed)
+	}
 	if e.Says != "" {
 		fact("Argo CD says", e.Says)
 	}

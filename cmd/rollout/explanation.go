@@ -64,6 +64,8 @@ type Explanation struct {
 	// or that stepgate writes them into it.
 	Revisions []string `json:"revisions,omitempty"`
 	Pinned    bool     `json:"pinned,omitempty"`
+	// Deployed is what its last full sync deployed, as its stamp says, and what has changed since.
+	Deployed string `json:"deployed,omitempty"`
 	// Says is what Argo CD itself says of the Application, where something is wrong with it.
 	Says string `json:"says,omitempty"`
 	// Message is the text that the writer reads.

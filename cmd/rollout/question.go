@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -78,8 +79,24 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
 		x.Outcome, x.Blockers, x.Message = Running, nil, ""
 	}
-	x.Says = Says(app)
+	x.Says, x.Deployed = Says(app), deployed(argocd.NewProjection(app))
 	return x, nil
+}
+
+// deployed says what the stamp of the last full sync tells, beside the spec of now.
+func deployed(p *argocd.Projection) string {
+	was, is := p.Deployed, p.Content
+	switch {
+	case p.Application.LastOperation.StartedAt.IsZero():
+		return ""
+	case was.Around == "":
+		return "no stamp says with what its last full sync deployed it: unless it is found Synced, that counts as changed"
+	case was.Parameters == is.Parameters && was.Around == is.Around:
+		return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; its spec says the same"
+	case was.Parameters == is.Parameters:
+		return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; what is around its sources has changed since, such as the destination"
+	}
+	return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; its sources or their parameters have changed since"
 }
 
 // oneOf is one of the accounts; empty if there is none, which is nobody's.
