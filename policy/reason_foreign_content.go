@@ -8,9 +8,13 @@ var foreignContent = settling{
 		reason: ForeignContent,
 		when: "the target is in step 2 or later, and the operation brings manifests or sources of its own and is no " +
 			"rollback",
-		next: "bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync",
-		problem: func(Decision) string {
-			return "the operation brings manifests or sources of its own, which no earlier step has"
+		message: func(d Decision) string {
+			what, next := "the operation brings manifests or sources of its own, which no earlier step has",
+				"bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
+			if d.Detail != "" {
+				what, next = "the operation brings "+d.Detail+" of its own, which stepgate writes", "leave it out"
+			}
+			return d.of() + " may not sync yet: " + d.Application + " (ForeignContent: " + what + "). Next: " + next
 		},
 	},
 	outcome: Deny,

@@ -80,7 +80,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	}
 	v, judged := g.passes.take(w)
 	if !judged {
-		v = g.placed(ctx, w, g.judge.Judge(ctx, w)).Unless(w.Forged())
+		v = g.placed(ctx, w, g.judge.Judge(ctx, w)).UnlessForged(w)
 	}
 	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", policy.ClientText(req.Name)), w, v)
 	return answer(v)

@@ -51,13 +51,13 @@ func (v Verdict) Placed(full *policy.Places, err error) Verdict {
 	return v
 }
 
-// Unless is the verdict on an operation that would deploy, or remember, something else than its stamp says.
-func (v Verdict) Unless(forged bool) Verdict {
-	if !forged || v.Err != nil || v.Outcome == policy.Deny || v.Settings.Mode != settings.Enforce {
+// UnlessForged is the verdict on a write of an operation that brings a stamp of its own: it would have something else remembered
+// than what it deploys.
+func (v Verdict) UnlessForged(w *Write) Verdict {
+	if !w.Forged() || v.Err != nil || v.Outcome == policy.Deny || v.Settings.Mode != settings.Enforce {
 		return v
 	}
-	v.Outcome, v.Reason = policy.Deny, policy.ForeignContent
-	v.Detail = "operation.info has " + argocd.StampInfo + ", which stepgate writes: leave it out"
+	v.Outcome, v.Reason, v.Application, v.Detail = policy.Deny, policy.ForeignContent, w.Target.Name, argocd.StampInfo
 	return v
 }
 
