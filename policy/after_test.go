@@ -70,7 +70,17 @@ func afterRows() map[string]afterRow {
 		"it is in another namespace": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) { infra.Namespace = "platform" },
 			"step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after platform/infra, which is not done: " +
 				"platform/net (NotHealthy: Degraded). Next: wait until platform/net is Healthy, or repair it"},
-		"it waits for the target": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) { infra.Circle = true }, allowed},
+		"it waits for the target": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Circle = func() string { return "guestbook > infra > guestbook" }
+		}, "step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after infra, which is not done, in a circle " +
+			"(guestbook > infra > guestbook): net (NotHealthy: Degraded). Next: take a name of the circle out of " +
+			"stepgate.io/after, or wait until net is Healthy, or repair it"},
+		"it waits for the target, and is done": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Circle = func() string { return "guestbook > infra > guestbook" }
+		}, allowed},
+		"it is the target itself": {"1:prod=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Own, infra.Set, infra.Members = infra.Members[0], nil, nil
+		}, allowed},
 		"an Application of its own comes after it": {"1:net=Degraded", func(in *policy.Input, _ *policy.Dependency) {
 			in.ApplicationSet = &policy.ApplicationSet{Namespace: "argocd"}
 		}, "Application prod may not sync yet: it comes after infra, which is not done: net (NotHealthy: Degraded). " +

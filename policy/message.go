@@ -37,7 +37,15 @@ func (d Decision) Message() string {
 	if d.Reason == Soaking && !d.NotBefore.IsZero() {
 		when = "before " + moment(d.NotBefore)
 	}
-	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s", d.of(), when, d.subject(), d.Names(), first.wayOut())
+	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s", d.of(), when, d.subject(), d.Names(), d.next()+first.wayOut())
+}
+
+// next is what to do before the way out of the first blocker. A circle may have no other end: all of it may be waiting.
+func (d Decision) next() string {
+	if d.Circle == "" {
+		return ""
+	}
+	return "take a name of the circle out of stepgate.io/after, or "
 }
 
 // of names the step and its ApplicationSet, as every message begins, or the Application that is in none.
@@ -112,7 +120,11 @@ func (b *Blocker) where() string {
 // subject says how many Applications of which steps are not done.
 func (d Decision) subject() string {
 	if d.Reason == DependencyNotDone {
-		return "it comes after " + d.Detail + ", which is not done"
+		circle := ""
+		if d.Circle != "" {
+			circle = ", in a circle (" + d.Circle + ")"
+		}
+		return "it comes after " + d.Detail + ", which is not done" + circle
 	}
 	var steps []string
 	for _, b := range d.Blockers {
