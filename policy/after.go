@@ -98,7 +98,8 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 	if set := dep.Set; set != nil {
 		found = append(found, dep.ofSet(in)...)
 		for _, a := range dep.Members {
-			if a.Deleting || dep.Excluded[a.Name] || dep.isTarget(in, a) || set.Recorded[a.Name].Step == -1 ||
+			placed := set.Place(a)
+			if a.Deleting || dep.Excluded[a.Name] || dep.isTarget(in, a) || placed.Orphan() ||
 				dep.Own != nil && a.Name == dep.Own.Name {
 				continue
 			}

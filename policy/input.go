@@ -54,6 +54,11 @@ func (set *ApplicationSet) Place(a *Application) Sibling {
 	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
 }
 
+// Orphan reports whether the ApplicationSet does not generate the Application any more: its controller records it under
+// no step although a step selects its labels. One in no step is recorded in the same way (argo-cd v3.5.7, getAppStep in
+// applicationset/progressivesync/progressive_sync.go), and is none.
+func (s *Sibling) Orphan() bool { return s.RecordedStep == -1 && s.Step >= 0 }
+
 // Settings is how the gate is configured for one ApplicationSet.
 type Settings struct {
 	Require Require
@@ -172,8 +177,8 @@ type ApplicationSet struct {
 
 // Recorded is one entry of an ApplicationSet's status.applicationStatus.
 type Recorded struct {
-	// Step is 1-based as in the object; -1 when the Application is in no step or is not generated any more, and 0 when
-	// the object's text is not a number.
+	// Step is 1-based as in the object; -1 when the Application is in no step or is not generated any more (see
+	// Sibling.Orphan), and 0 when the object's text is not a number.
 	Step           int
 	TransitionedAt time.Time
 	// Pending says that the controller asks for its sync.
