@@ -43,6 +43,9 @@ func afterRows() map[string]afterRow {
 		"one that is not done is excluded": {"1:net=Degraded 1:db", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Excluded = map[string]bool{"net": true}
 		}, allowed},
+		"one may not be generated any more": {"1:net=Degraded 1:db", set(func(s *policy.ApplicationSet) { s.Keeps = true }), comesAfter +
+			"net (NotHealthy: Degraded, maybe not generated any more). Next: wait until net is Healthy, or repair it; if it is not " +
+			"generated any more, delete it, or name it in stepgate.io/exclude of its ApplicationSet"},
 		"one that does not exist is excluded": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Set.Recorded = map[string]policy.Recorded{"db": {Step: 1}}
 			infra.Excluded = map[string]bool{"db": true}

@@ -57,6 +57,8 @@ func (in *Input) stops(sibling *Sibling, step int) (why stop) {
 			return stop{}
 		}
 		why.Reason = Soaking
+	} else {
+		why.detail = in.ApplicationSet.orOrphan(sibling.Name, why.Reason, why.detail)
 	}
 	if !in.isEarlier(*sibling, step) {
 		return stop{}

@@ -54,11 +54,6 @@ func (set *ApplicationSet) Place(a *Application) Sibling {
 	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
 }
 
-// Orphan reports whether the ApplicationSet does not generate the Application any more: its controller records it under
-// no step although a step selects its labels. One in no step is recorded in the same way (argo-cd v3.5.7, getAppStep in
-// applicationset/progressivesync/progressive_sync.go), and is none.
-func (s *Sibling) Orphan() bool { return s.RecordedStep == -1 && s.Step >= 0 }
-
 // Settings is how the gate is configured for one ApplicationSet.
 type Settings struct {
 	Require Require
@@ -168,6 +163,9 @@ type ApplicationSet struct {
 	FailingStep int
 	// Generated says that its controller has written all its Applications, as far as it reports.
 	Generated bool
+	// Keeps says that Applications may stay that it does not generate any more: its policy deletes none, or its controller
+	// could not delete one.
+	Keeps bool
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step

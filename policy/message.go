@@ -94,11 +94,15 @@ func (d Decision) Names() string {
 
 // wayOut says what an operator can do about it.
 func (b *Blocker) wayOut() string {
-	if b.Reason == NotSynced && strings.HasSuffix(b.Detail, onlyPruning) {
-		return "prune it: argocd app sync " + b.Named() +
+	next := b.Reason.wayOut(b.Named())
+	if b.Reason == NotSynced && strings.Contains(b.Detail, onlyPruning) {
+		next = "prune it: argocd app sync " + b.Named() +
 			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	}
-	return b.Reason.wayOut(b.Named())
+	if orphan := b.OrphanWayOut(); orphan != "" {
+		next += "; " + orphan
+	}
+	return next
 }
 
 // Named is its name, with the namespace where that is not the target's.
