@@ -29,7 +29,7 @@ type Dependency struct {
 
 // exemptRows settle a write that waits for no Dependency either.
 var exemptRows = []settling{
-	notAnOperationWrite, dryRunOperation, deleting, gateOff, bypassed, targetDeleting, rollback, selfHeal,
+	notAnOperationWrite, dryRunOperation, gateOff, bypassed, targetDeleting, rollback, selfHeal,
 }
 
 // Follows reports whether a target has to wait for its Dependencies. The input's ApplicationSet is not nil: an
