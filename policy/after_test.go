@@ -80,8 +80,8 @@ func afterRows() map[string]afterRow {
 				"platform/net (NotHealthy: Degraded). Next: wait until platform/net is Healthy, or repair it"},
 		"it waits for the target": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Circle = func() string { return "guestbook > infra > guestbook" }
-		}, "step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after infra, which is not done, in a circle " +
-			"(guestbook > infra > guestbook): net (NotHealthy: Degraded). Next: take a name of the circle out of " +
+		}, "step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after infra, which is not done, in a " +
+			"circle (guestbook > infra > guestbook): net (NotHealthy: Degraded). Next: take a name of the circle out of " +
 			"stepgate.io/after, or wait until net is Healthy, or repair it"},
 		"it waits for the target, and is done": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Circle = func() string { return "guestbook > infra > guestbook" }

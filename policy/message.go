@@ -37,7 +37,8 @@ func (d Decision) Message() string {
 	if d.Reason == Soaking && !d.NotBefore.IsZero() {
 		when = "before " + moment(d.NotBefore)
 	}
-	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s", d.of(), when, d.subject(), d.Names(), d.next()+first.wayOut())
+	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s%s", d.of(), when, d.subject(), d.Names(), d.next(),
+		first.wayOut())
 }
 
 // next is what to do before the way out of the first blocker. A circle may have no other end: all of it may be waiting.

@@ -42,8 +42,8 @@ func TestAnOrphanNamesItsWayOut(t *testing.T) {
 		"only pruning is left": {"1:dev=Healthy/OutOfSync > 3:prod", func(in *policy.Input) {
 			keeps(in)
 			in.Siblings[0].OnlyPruning = true
-		}, blocked + "dev (NotSynced: OutOfSync, only pruning is left, maybe not generated any more). Next: prune it: argocd app " +
-			"sync dev --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed" + orphan},
+		}, blocked + "dev (NotSynced: OutOfSync, only pruning is left, maybe not generated any more). Next: prune it: " +
+			"argocd app sync dev --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed" + orphan},
 		"it is excluded": {"1:dev=Degraded > 3:prod", func(in *policy.Input) {
 			keeps(in)
 			in.Settings.Excluded = map[string]bool{"dev": true}

@@ -6,8 +6,8 @@ const NotCreated Reason = "NotCreated"
 var notCreated = row{
 	reason: NotCreated,
 	level:  RequireHealth,
-	when: "the ApplicationSet's status records it under an earlier step, but it does not exist, and the ApplicationSet is " +
-		"not being deleted",
+	when: "the ApplicationSet's status records it under an earlier step, but it does not exist, and the ApplicationSet " +
+		"is not being deleted",
 	short: "the ApplicationSet lists it, but it does not exist yet",
 	next:  "wait until the ApplicationSet controller has created APP",
 }

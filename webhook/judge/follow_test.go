@@ -121,10 +121,14 @@ func TestAfter(t *testing.T) {
 		"a circle elsewhere":          {"guestbook>infra infra>lone lone>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
 		"one in no step": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
 			c.Apps[2].Labels = map[string]string{"step": "none"}
-			c.Sets[1].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "net", Step: "-1", Status: "Waiting"}}
+			c.Sets[1].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "net", Step: "-1", Status: "Waiting"},
+			}
 		}, "deny DependencyNotDone net=NotHealthy", ""},
 		"one that it does not generate any more": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
-			c.Sets[1].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "net", Step: "-1", Status: "Waiting"}}
+			c.Sets[1].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "net", Step: "-1", Status: "Waiting"},
+			}
 		}, "allow FirstStep", ""},
 		"one that it excludes": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
 			c.Sets[1].Annotations = map[string]string{
