@@ -10,8 +10,10 @@ import (
 type Dependency struct {
 	// Namespace and Name are of an ApplicationSet, of an Application, or of one of each.
 	Namespace, Name string
-	// Circle says that it waits for the target itself, by way of others. Then it holds nobody up.
-	Circle bool
+	// Circle is the way from the target back to itself, if this waits for the target in turn; else empty. Texts name it:
+	// such a name holds up like any other, or whoever may annotate what holds others up could free them. Nil if nobody
+	// looks for circles.
+	Circle func() string
 	// Set is the live ApplicationSet of the name; nil if there is none.
 	Set *ApplicationSet
 	// Members are the live Applications of the ApplicationSet, and Own is the live Application of the name; nil if there
@@ -27,7 +29,7 @@ type Dependency struct {
 
 // exemptRows settle a write that waits for no Dependency either.
 var exemptRows = []settling{
-	notAnOperationWrite, dryRunOperation, deleting, gateOff, bypassed, targetDeleting, rollback, selfHeal,
+	notAnOperationWrite, dryRunOperation, gateOff, bypassed, targetDeleting, rollback, selfHeal,
 }
 
 // Follows reports whether a target has to wait for its Dependencies. The input's ApplicationSet is not nil: an
@@ -46,12 +48,16 @@ func Follows(in Input) bool {
 // other repositories. unreadable says why the annotation cannot be read; empty if it can.
 func Follow(in Input, d Decision, dependencies []Dependency, unreadable string) Decision {
 	var blockers []Blocker
-	first := ""
+	first, circle := "", ""
 	for i := range dependencies {
 		dep := &dependencies[i]
 		found := dep.blockers(in)
-		if len(blockers) == 0 && len(found) > 0 {
-			first = dep.named(in.ApplicationSet.Namespace)
+		if len(found) == 0 {
+			continue
+		}
+		first = cmp.Or(first, dep.named(in.ApplicationSet.Namespace))
+		if circle == "" && dep.Circle != nil {
+			circle = Printable(dep.Circle(), maxText)
 		}
 		blockers = append(blockers, found...)
 	}
@@ -64,7 +70,7 @@ func Follow(in Input, d Decision, dependencies []Dependency, unreadable string) 
 		return d
 	}
 	denied := d.blocked(blockers)
-	denied.Outcome, denied.Reason, denied.Detail = Deny, DependencyNotDone, first
+	denied.Outcome, denied.Reason, denied.Detail, denied.Circle = Deny, DependencyNotDone, first, circle
 	return denied
 }
 
@@ -78,25 +84,23 @@ func (dep *Dependency) named(namespace string) string {
 
 // blockers are what is not done of a Dependency.
 func (dep *Dependency) blockers(in Input) []Blocker {
-	if dep.Circle {
-		return nil
-	}
 	if dep.Set == nil && dep.Own == nil {
 		return dep.labelled(in, []Blocker{notFound(dep.Name, "does not exist")})
 	}
 	var found []Blocker
-	if dep.Own != nil {
-		if dep.Own.Deleting {
-			found = append(found, notFound(dep.Name, "is being deleted"))
-		} else {
-			found = dep.weigh(in, found, &ApplicationSet{Namespace: dep.Namespace}, dep.Own)
-		}
+	switch {
+	case dep.Own == nil || dep.isTarget(in, dep.Own):
+	case dep.Own.Deleting:
+		found = append(found, notFound(dep.Name, "is being deleted"))
+	default:
+		found = dep.weigh(in, found, &ApplicationSet{Namespace: dep.Namespace}, dep.Own)
 	}
 	if set := dep.Set; set != nil {
 		found = append(found, dep.ofSet(in)...)
 		for _, a := range dep.Members {
-			if a.Deleting || dep.Excluded[a.Name] || a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace ||
-				set.Recorded[a.Name].Step == -1 || dep.Own != nil && a.Name == dep.Own.Name {
+			placed := set.Place(a)
+			if a.Deleting || dep.Excluded[a.Name] || dep.isTarget(in, a) || placed.Orphan() ||
+				dep.Own != nil && a.Name == dep.Own.Name {
 				continue
 			}
 			found = dep.weigh(in, found, set, a)
@@ -104,6 +108,11 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 	}
 	slices.SortStableFunc(found, func(a, b Blocker) int { return cmp.Compare(a.Application, b.Application) })
 	return dep.labelled(in, found)
+}
+
+// isTarget reports whether an Application is the target: nothing waits for itself.
+func (dep *Dependency) isTarget(in Input, a *Application) bool {
+	return a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace
 }
 
 // ofSet says what of the ApplicationSet itself is not done.

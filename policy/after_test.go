@@ -26,18 +26,26 @@ func afterRows() map[string]afterRow {
 	const allowed = "allow (EarlierStepsDone)"
 	const create = ". Next: create what the annotation stepgate.io/after names, or correct that"
 	return map[string]afterRow{
-		"all of it is done":             {"1:net 2:db", nil, allowed},
-		"one is OutOfSync":              {"1:net=Healthy/OutOfSync 2:db", nil, comesAfter + "net (NotSynced: OutOfSync). Next: sync net first: argocd app sync net"},
-		"one in no step is Degraded":    {"0:net=Degraded", nil, comesAfter + "net (NotHealthy: Degraded). Next: wait until net is Healthy, or repair it"},
-		"one syncs":                     {"1:net,running", nil, comesAfter + "net (OperationInProgress). Next: wait until the operation of net has ended"},
-		"one is at another revision":    {"1:net@z", nil, allowed},
-		"one is being deleted":          {"1:net=Degraded,deleting 1:db", nil, allowed},
-		"one is not generated any more": {"1:net=Degraded 1:db", set(func(s *policy.ApplicationSet) { s.Recorded = map[string]policy.Recorded{"net": {Step: -1}} }), allowed},
+		"all of it is done":          {"1:net 2:db", nil, allowed},
+		"one is OutOfSync":           {"1:net=Healthy/OutOfSync 2:db", nil, comesAfter + "net (NotSynced: OutOfSync). Next: sync net first: argocd app sync net"},
+		"one in no step is Degraded": {"0:net=Degraded", nil, comesAfter + "net (NotHealthy: Degraded). Next: wait until net is Healthy, or repair it"},
+		"one syncs":                  {"1:net,running", nil, comesAfter + "net (OperationInProgress). Next: wait until the operation of net has ended"},
+		"one is at another revision": {"1:net@z", nil, allowed},
+		"one is being deleted":       {"1:net=Degraded,deleting 1:db", nil, allowed},
+		"one is not generated any more": {"1:net=Degraded 1:db", set(func(s *policy.ApplicationSet) {
+			s.Steps, s.Recorded = []policy.Step{{}}, map[string]policy.Recorded{"net": {Step: -1}}
+		}), allowed},
+		"one is in no step, and is recorded like that": {"1:net=Degraded 1:db", set(func(s *policy.ApplicationSet) {
+			s.Recorded = map[string]policy.Recorded{"net": {Step: -1}}
+		}), comesAfter + "net (NotHealthy: Degraded). Next: wait until net is Healthy, or repair it"},
 		"one is recorded, and does not exist": {"1:net", set(func(s *policy.ApplicationSet) { s.Recorded = map[string]policy.Recorded{"db": {Step: 1}} }), comesAfter +
 			"db (NotCreated). Next: wait until the ApplicationSet controller has created db"},
 		"one that is not done is excluded": {"1:net=Degraded 1:db", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Excluded = map[string]bool{"net": true}
 		}, allowed},
+		"one may not be generated any more": {"1:net=Degraded 1:db", set(func(s *policy.ApplicationSet) { s.Keeps = true }), comesAfter +
+			"net (NotHealthy: Degraded, maybe not generated any more). Next: wait until net is Healthy, or repair it; if it is not " +
+			"generated any more, delete it, or name it in stepgate.io/exclude of its ApplicationSet"},
 		"one that does not exist is excluded": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Set.Recorded = map[string]policy.Recorded{"db": {Step: 1}}
 			infra.Excluded = map[string]bool{"db": true}
@@ -70,7 +78,17 @@ func afterRows() map[string]afterRow {
 		"it is in another namespace": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) { infra.Namespace = "platform" },
 			"step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after platform/infra, which is not done: " +
 				"platform/net (NotHealthy: Degraded). Next: wait until platform/net is Healthy, or repair it"},
-		"it waits for the target": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) { infra.Circle = true }, allowed},
+		"it waits for the target": {"1:net=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Circle = func() string { return "guestbook > infra > guestbook" }
+		}, "step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after infra, which is not done, in a " +
+			"circle (guestbook > infra > guestbook): net (NotHealthy: Degraded). Next: take a name of the circle out of " +
+			"stepgate.io/after, or wait until net is Healthy, or repair it"},
+		"it waits for the target, and is done": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Circle = func() string { return "guestbook > infra > guestbook" }
+		}, allowed},
+		"it is the target itself": {"1:prod=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Own, infra.Set, infra.Members = infra.Members[0], nil, nil
+		}, allowed},
 		"an Application of its own comes after it": {"1:net=Degraded", func(in *policy.Input, _ *policy.Dependency) {
 			in.ApplicationSet = &policy.ApplicationSet{Namespace: "argocd"}
 		}, "Application prod may not sync yet: it comes after infra, which is not done: net (NotHealthy: Degraded). " +
@@ -120,7 +138,8 @@ func TestAnAnnotationThatCannotBeReadHoldsEverything(t *testing.T) {
 func TestWhoFollowsNobody(t *testing.T) {
 	for text, follows := range map[string]bool{
 		"1:dev > 3:prod": true, "1:dev > 1:prod": true, "1:dev > 0:prod": true, "1:dev > 3:prod | other": true,
-		"1:dev > 3:prod,back": false, "1:dev > 3:prod | deleting": false, "1:dev > 3:prod,dryrun": false,
+		"1:dev > 3:prod | deleting": true,
+		"1:dev > 3:prod,back":       false, "1:dev > 3:prod,dryrun": false,
 		"1:dev > 3:prod,none": false,
 	} {
 		NewWithT(t).Expect(policy.Follows(scenario(text))).To(Equal(follows), text)
@@ -147,7 +166,7 @@ func checkFollow(g *WithT, in policy.Input, d policy.Decision) {
 	g.Expect(followed).To(Equal(d))
 	for _, s := range in.Siblings {
 		a, set := s.Application, in.ApplicationSet
-		if set != nil && !a.Deleting && a.Name != in.Target.Name && set.Recorded[a.Name].Step != -1 {
+		if set != nil && !a.Deleting && a.Name != in.Target.Name && !s.Orphan() {
 			g.Expect(a.Health).To(Equal("Healthy"), "%+v", a)
 			g.Expect(a.OperationSet || a.LastOperation.Running()).To(BeFalse(), "%+v", a)
 		}

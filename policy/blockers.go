@@ -57,6 +57,8 @@ func (in *Input) stops(sibling *Sibling, step int) (why stop) {
 			return stop{}
 		}
 		why.Reason = Soaking
+	} else {
+		why.detail = in.ApplicationSet.orOrphan(sibling.Name, why.Reason, why.detail)
 	}
 	if !in.isEarlier(*sibling, step) {
 		return stop{}
@@ -86,10 +88,10 @@ func (in *Input) before(s *Sibling, step int) bool {
 }
 
 // Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a
-// label off an Application that is not done is no way round the gate. One that is recorded under no step is in none. It
-// reads nothing of the Application: with thousands of siblings that counts.
+// label off an Application that is not done is no way round the gate. An orphan is in none. It reads nothing of the
+// Application: with thousands of siblings that counts.
 func (s *Sibling) Before(step int) bool {
-	return s.RecordedStep != -1 && (0 <= s.Step && s.Step < step || 0 < s.RecordedStep && s.RecordedStep <= step)
+	return !s.Orphan() && (0 <= s.Step && s.Step < step || 0 < s.RecordedStep && s.RecordedStep <= step)
 }
 
 // earliest is the earlier one of its steps by its labels and by the status.

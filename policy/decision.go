@@ -49,6 +49,9 @@ type Decision struct {
 	// Detail says what is wrong with the target itself, or with the condition. It may be empty, and has no time that
 	// changes while nothing else does, and no resourceVersion.
 	Detail string
+	// Circle is the way from the target back to itself, where it waits for something that waits for it in turn; else
+	// empty.
+	Circle string
 }
 
 // For is the decision about another target that is alike: see KeyOf. The two share their Blockers, unless a text of

@@ -10,7 +10,7 @@ var (
 	// writeRows settle what needs no read at all, and scopeRows what needs the ApplicationSet but no sibling.
 	writeRows = []settling{notAnOperationWrite, dryRunOperation, notManaged}
 	scopeRows = []settling{
-		applicationSetNotFound, notRollingSync, deleting, gateOff, bypassed, notSelected, targetDeleting, firstStep,
+		applicationSetNotFound, notRollingSync, gateOff, bypassed, notSelected, targetDeleting, firstStep,
 		rollback, selfHeal,
 		paused, foreignContent, targetNotCompared, notPinned,
 	}

@@ -83,12 +83,9 @@ func scopeRows() map[string]row {
 		"the ApplicationSet is gone":                  {scenario: "1:dev=Degraded > 3:prod | gone", wantOutcome: policy.NotGated, wantReason: policy.ApplicationSetNotFound, wantMessage: "not_gated (ApplicationSetNotFound)"},
 		"the strategy is another one":                 {scenario: "1:dev=Degraded > 3:prod | other", wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync, wantMessage: "not_gated (NotRollingSync)"},
 		"the strategy has no steps":                   {scenario: "1:dev=Degraded > 3:prod | empty", wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync, wantMessage: "not_gated (NotRollingSync)"},
-		"the ApplicationSet is being deleted":         {scenario: "1:dev=Degraded > 3:prod | deleting", wantOutcome: policy.NotGated, wantReason: policy.Deleting, wantMessage: "not_gated (Deleting)"},
-		"no RollingSync comes before deleting":        {scenario: "1:dev=Degraded > 3:prod | other deleting", wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync, wantMessage: "not_gated (NotRollingSync)"},
 		"the gate is off":                             {scenario: "1:dev=Degraded > 3:prod", settings: policy.Settings{Off: true}, wantOutcome: policy.NotGated, wantReason: policy.GateOff, wantMessage: "not_gated (GateOff)"},
 		"the gate is bypassed":                        {scenario: "1:dev=Degraded > 3:prod", settings: policy.Settings{Bypassed: true}, wantOutcome: policy.NotGated, wantReason: policy.Bypassed, wantMessage: "not_gated (Bypassed)"},
 		"off comes before bypassed":                   {scenario: "1:dev=Degraded > 3:prod", settings: policy.Settings{Off: true, Bypassed: true}, wantOutcome: policy.NotGated, wantReason: policy.GateOff, wantMessage: "not_gated (GateOff)"},
-		"deleting comes before off":                   {scenario: "1:dev=Degraded > 3:prod | deleting", settings: policy.Settings{Off: true}, wantOutcome: policy.NotGated, wantReason: policy.Deleting, wantMessage: "not_gated (Deleting)"},
 		"no step selects the target":                  {scenario: "1:dev=Degraded > 0:prod", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
 		"the first step waits for nobody":             {scenario: "1:dev=Degraded 2:qa=Degraded > 1:prod", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"the first step comes before a rollback":      {scenario: "1:dev=Degraded > 1:prod,back", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
@@ -145,5 +142,22 @@ func TestRelevantSettlesWithoutTheApplicationSet(t *testing.T) {
 				g.Expect(d.Outcome).To(Equal(policy.Deny), "a Decision that is not final must not admit anything")
 			}
 		})
+	}
+}
+
+// TestTheDeletionOfAnApplicationSetIsNoWayRound the gate: with deletionOrder Reverse it lasts for as long as one of its
+// Applications is not gone. What is being deleted, or gone, holds nobody up, and nobody is left who would create it again.
+func TestTheDeletionOfAnApplicationSetIsNoWayRound(t *testing.T) {
+	const step3 = "step 3 of ApplicationSet argocd/guestbook may not sync yet: "
+	for text, want := range map[string]string{
+		"1:dev=Degraded > 3:prod | deleting": step3 + "1 Application of step 1 is not done: dev (NotHealthy: Degraded). " +
+			"Next: wait until dev is Healthy, or repair it",
+		"1:dev=Degraded,deleting 2:qa > 3:prod | deleting": "allow (EarlierStepsDone)",
+		"2:qa > 3:prod | dev/1 deleting":                   "allow (EarlierStepsDone)",
+		"1:dev > 3:prod,auto,dying | deleting": step3 + "prod (TargetDeleting: it is being deleted, and a sync would create " +
+			"again what the deletion removes). Next: wait until prod is deleted; if it stays, look at its finalizers",
+		"1:dev=Degraded > 1:qa | deleting": "allow (FirstStep)",
+	} {
+		NewWithT(t).Expect(policy.Evaluate(scenario(text)).Message()).To(Equal(want), text)
 	}
 }

@@ -166,6 +166,9 @@ type ApplicationSet struct {
 	FailingStep int
 	// Generated says that its controller has written all its Applications, as far as it reports.
 	Generated bool
+	// Keeps says that Applications may stay that it does not generate any more: its policy deletes none, or its controller
+	// could not delete one.
+	Keeps bool
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step
@@ -175,8 +178,8 @@ type ApplicationSet struct {
 
 // Recorded is one entry of an ApplicationSet's status.applicationStatus.
 type Recorded struct {
-	// Step is 1-based as in the object; -1 when the Application is in no step or is not generated any more, and 0 when
-	// the object's text is not a number.
+	// Step is 1-based as in the object; -1 when the Application is in no step or is not generated any more (see
+	// Sibling.Orphan), and 0 when the object's text is not a number.
 	Step           int
 	TransitionedAt time.Time
 	// Pending says that the controller asks for its sync.

@@ -37,7 +37,16 @@ func (d Decision) Message() string {
 	if d.Reason == Soaking && !d.NotBefore.IsZero() {
 		when = "before " + moment(d.NotBefore)
 	}
-	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s", d.of(), when, d.subject(), d.Names(), first.wayOut())
+	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s%s", d.of(), when, d.subject(), d.Names(), d.next(),
+		first.wayOut())
+}
+
+// next is what to do before the way out of the first blocker. A circle may have no other end: all of it may be waiting.
+func (d Decision) next() string {
+	if d.Circle == "" {
+		return ""
+	}
+	return "take a name of the circle out of stepgate.io/after, or "
 }
 
 // of names the step and its ApplicationSet, as every message begins, or the Application that is in none.
@@ -86,11 +95,15 @@ func (d Decision) Names() string {
 
 // wayOut says what an operator can do about it.
 func (b *Blocker) wayOut() string {
-	if b.Reason == NotSynced && strings.HasSuffix(b.Detail, onlyPruning) {
-		return "prune it: argocd app sync " + b.Named() +
+	next := b.Reason.wayOut(b.Named())
+	if b.Reason == NotSynced && strings.Contains(b.Detail, onlyPruning) {
+		next = "prune it: argocd app sync " + b.Named() +
 			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	}
-	return b.Reason.wayOut(b.Named())
+	if orphan := b.OrphanWayOut(); orphan != "" {
+		next += "; " + orphan
+	}
+	return next
 }
 
 // Named is its name, with the namespace where that is not the target's.
@@ -112,7 +125,11 @@ func (b *Blocker) where() string {
 // subject says how many Applications of which steps are not done.
 func (d Decision) subject() string {
 	if d.Reason == DependencyNotDone {
-		return "it comes after " + d.Detail + ", which is not done"
+		circle := ""
+		if d.Circle != "" {
+			circle = ", in a circle (" + d.Circle + ")"
+		}
+		return "it comes after " + d.Detail + ", which is not done" + circle
 	}
 	var steps []string
 	for _, b := range d.Blockers {

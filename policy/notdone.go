@@ -14,16 +14,17 @@ func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	}
 	return Blocker{
 		Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason,
-		Detail: detail, ComparedAt: a.ReconciledAt,
+		Detail: in.ApplicationSet.orOrphan(a.Name, reason, detail), ComparedAt: a.ReconciledAt,
 	}, true
 }
 
 // NotCounted says why an Application of a step holds nobody up, whatever its state is; empty if it does count.
 func NotCounted(in Input, a *Application) string {
+	placed := in.ApplicationSet.Place(a)
 	switch {
 	case a.Deleting:
 		return "being deleted"
-	case in.ApplicationSet.Recorded[a.Name].Step == -1:
+	case placed.Orphan():
 		return "not generated any more"
 	case in.Settings.Excluded[a.Name]:
 		return "excluded"

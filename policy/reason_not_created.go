@@ -6,9 +6,10 @@ const NotCreated Reason = "NotCreated"
 var notCreated = row{
 	reason: NotCreated,
 	level:  RequireHealth,
-	when:   "the ApplicationSet's status records it under an earlier step, but it does not exist",
-	short:  "the ApplicationSet lists it, but it does not exist yet",
-	next:   "wait until the ApplicationSet controller has created APP",
+	when: "the ApplicationSet's status records it under an earlier step, but it does not exist, and the ApplicationSet " +
+		"is not being deleted",
+	short: "the ApplicationSet lists it, but it does not exist yet",
+	next:  "wait until the ApplicationSet controller has created APP",
 }
 
 // missing are the Applications that are recorded under a step before step, and are not among the siblings.
@@ -40,9 +41,11 @@ func (in *Input) missing(step int) []Blocker {
 	return found
 }
 
-// awaits reports whether an Application has to exist because it is recorded under a step before step.
+// awaits reports whether an Application has to exist because it is recorded under a step before step. The controller of
+// an ApplicationSet that is being deleted creates none, and writes no record any more (argo-cd v3.5.7, Reconcile in
+// applicationset/controllers/applicationset_controller.go).
 func (in *Input) awaits(name string, r Recorded, step int) bool {
-	return r.under(step) && name != in.Target.Name && !in.Settings.Excluded[name]
+	return r.under(step) && !in.ApplicationSet.Deleting && name != in.Target.Name && !in.Settings.Excluded[name]
 }
 
 // under reports whether an Application is recorded under a step before step.

@@ -73,7 +73,7 @@ func (in *Input) tooManyFailures(d Decision) (denied Decision, ok bool) {
 
 // inStep reports whether a sibling, or the target, is one of the Applications of the step.
 func (in *Input) inStep(a Sibling, step int) bool {
-	return a.Step == step && a.RecordedStep != -1 && !a.Deleting && !in.Settings.Excluded[a.Name] &&
+	return a.Step == step && !a.Orphan() && !a.Deleting && !in.Settings.Excluded[a.Name] &&
 		in.sharesTrack(a.Application)
 }
 

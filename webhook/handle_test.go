@@ -109,11 +109,11 @@ func TestHandle(t *testing.T) {
 			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=enforce; reason=NotRollingSync",
 			wantMetric: "not_gated NotRollingSync enforce applicationset",
 		},
-		"an ApplicationSet that is being deleted does not gate": {
-			scenario: blocked, wantAllowed: true,
-			set:        func(set *argo.ApplicationSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(scenario.Noon)) },
-			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=enforce; reason=Deleting; step=3",
-			wantMetric: "not_gated Deleting enforce applicationset",
+		"an ApplicationSet that is being deleted gates": {
+			scenario: blocked,
+			set:      func(set *argo.ApplicationSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(scenario.Noon)) },
+			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
+			wantMetric: "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent,
 		},
 		"a dry-run operation is not gated": {
 			scenario: blocked, wantAllowed: true,

@@ -11,7 +11,6 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -51,23 +50,21 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 	return p.judge.Parser.Of(set)
 }
 
-// AfterProblems are what is wrong with what an ApplicationSet comes after.
-func (p *Preview) AfterProblems(set *argocd.ApplicationSet) []settings.Problem {
-	return judge.AfterProblems(p.judge.Orders, p.known, set)
+// AfterProblems are what is wrong with what an ApplicationSet comes after, or an Application that has its form.
+func (p *Preview) AfterProblems(set *argocd.ApplicationSet, application string) []settings.Problem {
+	return judge.AfterProblems(p.judge.Orders, p.known, judge.FollowerOf(set, application), p.Settings(set).After)
 }
 
-// InCircle reports whether a name waits in turn for an ApplicationSet or, with a name, for an Application of it.
-func (p *Preview) InCircle(set *argocd.ApplicationSet, application string, name types.NamespacedName) bool {
-	return judge.FollowerOf(set, application).Circle(p.judge.Orders, p.known, order.Name{NamespacedName: name}) != nil
-}
-
-// NotDone is what is not done of a name that an ApplicationSet comes after, whatever was compared when.
-func (p *Preview) NotDone(set *argocd.ApplicationSet, name types.NamespacedName) []policy.Blocker {
+// NotDone is what is not done of a name that an ApplicationSet comes after, or with its name an Application, whatever was
+// compared when.
+func (p *Preview) NotDone(set *argocd.ApplicationSet, application string, name types.NamespacedName) []policy.Blocker {
 	n := judge.NamedKnown(p.known, name)
 	dep := n.Dependency(name, p.judge.Parser, func(*argocd.Projection) policy.Past {
 		return policy.Past{Freshness: policy.Fresh}
 	})
-	return policy.Follow(p.Input(set, nil), policy.Decision{}, []policy.Dependency{dep}, "").Blockers
+	in := p.Input(set, nil)
+	in.Target.Name = application
+	return policy.Follow(in, policy.Decision{}, []policy.Dependency{dep}, "").Blockers
 }
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.

@@ -56,8 +56,9 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
 	set := argocd.NewApplicationSet(w.set)
 	set.Annotations = set.Annotations.With(stamped)
-	response := warned(slices.Concat(s.orders.Parser.Of(set).Problems, settings.Unreadable(set.Subscriptions),
-		judge.AfterProblems(s.orders, s.known, set)))
+	read := s.orders.Parser.Of(set)
+	response := warned(slices.Concat(read.Problems, settings.Unreadable(set.Subscriptions),
+		judge.AfterProblems(s.orders, s.known, judge.FollowerOf(set, ""), read.After)))
 	response.Patches = stampPatches(w.New, stamped)
 	return response
 }
@@ -76,7 +77,8 @@ func (s *Stamper) ofApplication(req admissionv1.AdmissionRequest) []settings.Pro
 			set = known
 		}
 	}
-	return judge.OwnAfterProblems(s.orders, s.known, set, app.Metadata.Name, app.Metadata.Annotations)
+	own, problems := s.orders.Parser.OfApplication(set.Namespace, app.Metadata.Annotations)
+	return append(problems, judge.AfterProblems(s.orders, s.known, judge.FollowerOf(set, app.Metadata.Name), own)...)
 }
 
 // warned admits a write, and tells whoever makes it of problems.

@@ -27,7 +27,7 @@ func TestWhoeverWritesAfterOnAnApplicationIsTold(t *testing.T) {
 	}{
 		"what exists":         {after: "guestbook"},
 		"what does not exist": {after: "nobody", want: []string{annotation + "waiting for argocd/nobody, which does not exist: nothing starts until it does"}},
-		"a circle":            {after: "base", want: []string{annotation + "a circle: it comes after argocd/base, which comes after argocd/lone: it holds nobody up"}},
+		"a circle":            {after: "base", want: []string{annotation + "a circle (lone > base > lone): each waits until the others are done; take a name out"}},
 		"what is no name":     {after: "a,,b", want: []string{annotation + `not valid, the stricter reading is used: "" is no name`}},
 		"another namespace":   {after: "b/a", want: []string{`stepgate: annotation stepgate.io/after`}},
 		"an object that cannot be read": {after: "nobody", edit: func(req *admissionv1.AdmissionRequest) {

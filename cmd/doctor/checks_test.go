@@ -162,11 +162,12 @@ func webhookRows() map[string]row {
 			audit(w)
 			w.validating.Webhooks[0].FailurePolicy = &fail
 		}, validatingGroup + "failure policy", doctor.Warning, "Fail in audit mode", []string{running + "mode"}},
-		"a timeout of 1 s":  {v(func(w *admissionv1.ValidatingWebhook) { w.TimeoutSeconds = &one }), validatingGroup + "timeout", doctor.Warning, "1 s", nil},
-		"a timeout of 30 s": {m(func(w *admissionv1.MutatingWebhook) { w.TimeoutSeconds = &long }), mutatingGroup + "timeout", doctor.Warning, "30 s", nil},
-		"matchPolicy Exact": {v(func(w *admissionv1.ValidatingWebhook) { w.MatchPolicy = &exact }), validatingGroup + "options", doctor.Warning, "matchPolicy is Exact", nil},
-		"sideEffects None":  {v(func(w *admissionv1.ValidatingWebhook) { w.SideEffects = &none }), validatingGroup + "options", doctor.Warning, "sideEffects", nil},
-		"no reinvocation":   {m(func(w *admissionv1.MutatingWebhook) { w.ReinvocationPolicy = &never }), mutatingGroup + "options", doctor.Warning, "reinvocationPolicy", nil},
+		"a timeout of 1 s":         {v(func(w *admissionv1.ValidatingWebhook) { w.TimeoutSeconds = &one }), validatingGroup + "timeout", doctor.Warning, "1 s", nil},
+		"a timeout of 30 s":        {m(func(w *admissionv1.MutatingWebhook) { w.TimeoutSeconds = &long }), mutatingGroup + "timeout", doctor.Warning, "30 s", nil},
+		"every version of the API": {v(func(w *admissionv1.ValidatingWebhook) { w.Rules[0].APIVersions = []string{"*"} }), validatingGroup + "options", doctor.Warning, "apiVersions is *: a write in another version of the API is not converted", nil},
+		"matchPolicy Exact":        {v(func(w *admissionv1.ValidatingWebhook) { w.MatchPolicy = &exact }), validatingGroup + "options", doctor.Warning, "matchPolicy is Exact", nil},
+		"sideEffects None":         {v(func(w *admissionv1.ValidatingWebhook) { w.SideEffects = &none }), validatingGroup + "options", doctor.Warning, "sideEffects", nil},
+		"no reinvocation":          {m(func(w *admissionv1.MutatingWebhook) { w.ReinvocationPolicy = &never }), mutatingGroup + "options", doctor.Warning, "reinvocationPolicy", nil},
 		"a narrower selector": {v(func(w *admissionv1.ValidatingWebhook) {
 			w.NamespaceSelector.MatchExpressions = append(w.NamespaceSelector.MatchExpressions, elsewhere)
 		}), validatingGroup + "selectors", doctor.Problem, "leaves out namespace argocd", nil},

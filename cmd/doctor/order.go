@@ -1,7 +1,7 @@
 package doctor
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"github.com/stepgate/stepgate/cmd/screen"
@@ -23,20 +23,26 @@ func (f *Facts) objects() *judge.Objects {
 	return all
 }
 
-// followers are the ApplicationSets and Applications with stepgate.io/after that a release gates: Applications in the
-// form of ApplicationSets of their name.
-func (f *Facts) followers(r *Release) (all []*argocd.ApplicationSet) {
+// follower is an ApplicationSet with stepgate.io/after, or an Application in the form of one, with its name.
+type follower struct {
+	set         *argocd.ApplicationSet
+	application string
+}
+
+// name is that of the object that has the annotation.
+func (f follower) name() string { return f.set.Namespace + "/" + cmp.Or(f.application, f.set.Name) }
+
+// followers are the ApplicationSets and Applications with stepgate.io/after that a release gates.
+func (f *Facts) followers(r *Release) (all []follower) {
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
 		if _, has := set.Annotations[argocd.AfterAnnotation]; has && r.gated(set.Namespace) {
-			all = append(all, argocd.NewApplicationSet(set))
+			all = append(all, follower{set: argocd.NewApplicationSet(set)})
 		}
 	}
 	for _, p := range f.Applications.Value {
 		if _, has := p.Annotations.Get(argocd.AfterAnnotation); has && r.gated(p.Namespace) {
-			alone := argocd.Alone(p.Namespace, p.UID, p.Annotations)
-			alone.Name = p.Name
-			all = append(all, alone)
+			all = append(all, follower{argocd.Alone(p.Namespace, p.UID, p.Annotations), p.Name})
 		}
 	}
 	return all
@@ -58,14 +64,15 @@ func (f *Facts) order(r *Release) Check {
 	}
 	orders, known := order.New(settings.NewParser(r.Flags.Gate, settings.At(f.Now))), f.objects()
 	var unreadable, wrong []string
-	for _, set := range all {
-		for _, p := range orders.Parser.Of(set).Problems {
+	for _, one := range all {
+		read := orders.Parser.Of(one.set)
+		for _, p := range read.Problems {
 			if p.Annotation == settings.AfterAnnotation {
-				unreadable = append(unreadable, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, p.Text))
+				unreadable = append(unreadable, one.name()+": "+p.Text)
 			}
 		}
-		for _, p := range judge.AfterProblems(orders, known, set) {
-			wrong = append(wrong, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, p.Text))
+		for _, p := range judge.AfterProblems(orders, known, judge.FollowerOf(one.set, one.application), read.After) {
+			wrong = append(wrong, one.name()+": "+p.Text)
 		}
 	}
 	return r.orderFound(name, len(all), unreadable, wrong)
@@ -86,8 +93,8 @@ func (r *Release) orderFound(name string, all int, unreadable, wrong []string) C
 	case len(wrong) > 0:
 		c = warning(name, "%s has %s.", settings.AfterAnnotation,
 			count(len(wrong), "name that does not exist or closes a circle", "names that do not exist or close a circle")).
-			do("Nothing starts that waits for a name that does not exist: create it, or take the name out. A circle holds " +
-				"nobody up: take one of its names out.")
+			do("Nothing starts that waits for a name that does not exist: create it, or take the name out. In a circle " +
+				"each waits until the others are done: take one of its names out.")
 	default:
 		return ok(name, "%s after others that exist (%s).", count(all, "object comes", "objects come"), allowed)
 	}

@@ -141,6 +141,11 @@ func (r *Registration) options(release *Release) Check {
 	if p := r.Webhook.MatchPolicy; p != nil && *p != admissionv1.Equivalent {
 		wrong = append(wrong, fmt.Sprintf("matchPolicy is %s: a write in another version of the API is not gated", *p))
 	}
+	if slices.ContainsFunc(r.Webhook.Rules, func(rule admissionv1.RuleWithOperations) bool {
+		return slices.Contains(rule.APIVersions, "*")
+	}) {
+		wrong = append(wrong, "apiVersions is *: a write in another version of the API is not converted")
+	}
 	if s := r.Webhook.SideEffects; s == nil || *s != admissionv1.SideEffectClassNoneOnDryRun {
 		wrong = append(wrong, "sideEffects is not NoneOnDryRun")
 	}

@@ -152,12 +152,15 @@ func (all *orders) check(o *ordered, r reference) {
 	c := o.checker
 	way := all.way(o, r.name, map[*ordered]bool{})
 	switch {
-	case len(way) == 1:
-		c.foundOnce("after-circle", r.path, fmt.Sprintf("It comes after itself (%s), and so does not wait for that.",
+	case len(way) == 1 && c.alone:
+		c.foundOnce("after-circle", r.path, fmt.Sprintf("It comes after itself (%s), and does not wait for that.",
 			short(r.text)))
+	case len(way) == 1:
+		c.foundOnce("after-circle", r.path, fmt.Sprintf(
+			"It comes after itself (%s): each of its Applications waits until the others are done.", short(r.text)))
 	case way != nil:
 		c.foundOnce("after-circle", r.path,
-			fmt.Sprintf("It comes after %s: a circle, in which nobody waits.",
+			fmt.Sprintf("It comes after %s: a circle, in which each waits until the others are done.",
 				short2(strings.Join(way, ", which comes after "))))
 	case !all.partial && !all.exists(r.name):
 		f := c.foundOnce("after-elsewhere", r.path,

@@ -51,15 +51,15 @@ func TestOrder(t *testing.T) {
 	}{
 		"after each other": {
 			setAfter("shop", "infra") + setAfter("infra", "shop-prod"), []string{
-				"after-circle 4 " + after + "It comes after infra, which comes after shop-prod: a circle, in which nobody waits.",
-				"after-circle 13 " + after + "It comes after shop-prod, which comes after infra: a circle, in which nobody waits.",
+				"after-circle 4 " + after + "It comes after infra, which comes after shop-prod: a circle, in which each waits until the others are done.",
+				"after-circle 13 " + after + "It comes after shop-prod, which comes after infra: a circle, in which each waits until the others are done.",
 			},
 		},
 		"in a line": {setAfter("shop", "data, base") + templateAfter("base") + plain, nil},
 		"a circle by way of a template": {
 			setAfter("shop", "data") + templateAfter("shop"), []string{
-				"after-circle 4 " + after + "It comes after data, which comes after shop: a circle, in which nobody waits.",
-				`after-circle 17 spec.template.` + after + "It comes after shop, which comes after data: a circle, in which nobody waits.",
+				"after-circle 4 " + after + "It comes after data, which comes after shop: a circle, in which each waits until the others are done.",
+				`after-circle 17 spec.template.` + after + "It comes after shop, which comes after data: a circle, in which each waits until the others are done.",
 			},
 		},
 		"an Application alone, after a generated one": {appAfter("lone", "shop-dev") + setAfter("shop", "base") + plain, nil},
@@ -70,7 +70,7 @@ func TestOrder(t *testing.T) {
 		},
 		"an Application after itself": {
 			appAfter("lone", "lone"), []string{
-				"after-circle 4 " + after + "It comes after itself (lone), and so does not wait for that.",
+				"after-circle 4 " + after + "It comes after itself (lone), and does not wait for that.",
 			},
 		},
 		"an Application after no name": {

@@ -332,7 +332,7 @@ func orderRules() []Rule {
 		},
 		{
 			"after-circle", Error, "A circle of stepgate.io/after",
-			"A circle holds nobody up: what comes after itself does not wait for it. Each sync gets a warning.",
+			"In a circle each waits until the others are done: a change of all of them never starts.",
 			"Take the name out of one of the annotations.",
 		},
 		{

@@ -538,7 +538,7 @@ var rows = map[string]row{
 	"after itself": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/after: guestbook"},
 		[]string{
-			`after-circle 7 metadata.annotations["stepgate.io/after"]: It comes after itself (guestbook), and so does not wait for that.`,
+			`after-circle 7 metadata.annotations["stepgate.io/after"]: It comes after itself (guestbook): each of its Applications waits until the others are done.`,
 		},
 	},
 	"after something else": {

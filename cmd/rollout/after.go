@@ -20,8 +20,6 @@ type After struct {
 	// Name has the namespace before it where that is another one.
 	Name string `json:"name"`
 	Done bool   `json:"done"`
-	// Circle says that it waits for this ApplicationSet in turn, and so holds nobody up.
-	Circle bool `json:"circle,omitempty"`
 	// Older says that it is done, and that Argo CD is not known to have compared it since the change that waits.
 	Older bool `json:"older,omitempty"`
 	// Blockers are what is not done of it.
@@ -31,8 +29,6 @@ type After struct {
 // Text is the name with its state: infra (not done: net NotHealthy).
 func (a *After) Text() string {
 	switch {
-	case a.Circle:
-		return a.Name + " (a circle: it holds nobody up)"
 	case a.Older:
 		return a.Name + " (done; Argo CD has to compare it once more)"
 	case a.Done:
@@ -47,7 +43,9 @@ func (a *After) Text() string {
 
 // after is what an ApplicationSet and its Applications come after, by what is known. That each comparison has to be
 // newer than the change that waits is not asked here: it depends on the Application that waits.
-func after(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection) (all []After) {
+func after(
+	preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection, alone string,
+) (all []After) {
 	seen := map[types.NamespacedName]bool{}
 	add := func(names []types.NamespacedName, application string) {
 		for _, name := range names {
@@ -55,21 +53,13 @@ func after(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd
 				continue
 			}
 			seen[name] = true
-			a := After{
-				Name: strings.TrimPrefix(name.String(), set.Namespace+"/"), Circle: preview.InCircle(set, application, name),
+			a := After{Name: strings.TrimPrefix(name.String(), set.Namespace+"/")}
+			for _, b := range preview.NotDone(set, application, name) {
+				a.Blockers = append(a.Blockers, blocker(b))
 			}
-			if !a.Circle {
-				for _, b := range preview.NotDone(set, name) {
-					a.Blockers = append(a.Blockers, blocker(b))
-				}
-			}
-			a.Done = !a.Circle && len(a.Blockers) == 0
+			a.Done = len(a.Blockers) == 0
 			all = append(all, a)
 		}
-	}
-	alone := ""
-	if set.Name == "" { // it is an Application
-		alone = owned[0].Name
 	}
 	add(preview.Settings(set).After.Names, alone)
 	for _, p := range owned {
@@ -81,9 +71,13 @@ func after(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd
 
 // blocker is a Blocker of the rule with what to do.
 func blocker(b policy.Blocker) Blocker {
+	do := Do(b.Reason, b.Named())
+	if orphan := b.OrphanWayOut(); orphan != "" {
+		do += " Or " + orphan + "."
+	}
 	return Blocker{
 		Application: b.Named(), Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
-		Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Named()),
+		Reason: string(b.Reason), Detail: b.Detail, Do: do,
 	}
 }
 
@@ -145,7 +139,7 @@ func (r *Rollout) waitsAfter() string {
 	}
 	for i := range r.After {
 		a := &r.After[i]
-		if a.Circle || a.Done && !a.Older {
+		if a.Done && !a.Older {
 			continue
 		}
 		if len(a.Blockers) == 0 {

@@ -35,11 +35,15 @@ func TestGetShowsWhatItComesAfter(t *testing.T) {
 		"steps":    {"1:net=Degraded/Synced@new 2:dns=Healthy/Synced@new", "infra, nowhere", true},
 		"no-steps": {"1:net=Degraded/Synced@new 2:dns=Healthy/Synced@new", "infra", false},
 		"done":     {"1:net=Healthy/Synced@new 2:dns=Healthy/Synced@new", "infra", true},
+		"orphan":   {"1:net=Degraded/Synced@new", "infra", true},
 		"circle":   {"1:net=Degraded/Synced@new", "guestbook", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := rollout.NewSnapshot()
 			before, its := infra(tc.before)
+			if keeps := argo.ApplicationsSyncPolicyCreateUpdate; name == "orphan" {
+				before.Spec.SyncPolicy = &argo.ApplicationSetSyncPolicy{ApplicationsSync: &keeps}
+			}
 			known.Add(before, its...)
 			set, apps := scene(waits)
 			set.Annotations = map[string]string{"stepgate.io/after": tc.after}

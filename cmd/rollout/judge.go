@@ -26,8 +26,12 @@ func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*ar
 	}
 	s := preview.Settings(set)
 	r.Exempt, r.Problems = exempt(s), s.ProblemTexts()
-	r.After = after(preview, set, owned)
-	for _, p := range preview.AfterProblems(set) {
+	alone := ""
+	if set.Name == "" { // it is an Application
+		alone = owned[0].Name
+	}
+	r.After = after(preview, set, owned, alone)
+	for _, p := range preview.AfterProblems(set, alone) {
 		r.Problems = append(r.Problems, p.Annotation+": "+p.Text)
 	}
 	waiting := preview.Waiting(set, owned)

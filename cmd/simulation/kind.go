@@ -34,8 +34,6 @@ func (w *world) kind(x miss) string {
 		return "rollback destination" // the old revision, in a destination that nobody has tried
 	case x.m.truth.verdict.Reason == "Rollback":
 		return "A4"
-	case x.m.truth.verdict.Reason == "Deleting":
-		return "deleting"
 	case target == nil || target.Status.ReconciledAt == nil:
 		return "A10" // never compared
 	case sibling == nil:

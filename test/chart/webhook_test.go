@@ -58,6 +58,35 @@ func webhookNamed(
 	return nil, nil
 }
 
+// With "*" a rule matches a write in any version as it is, and matchPolicy Equivalent converts nothing: conditions and
+// validations then look for fields that another version may have elsewhere.
+func TestEveryRuleNamesItsVersions(t *testing.T) {
+	g, rules := NewWithT(t), 0
+	var look func(of any)
+	look = func(of any) {
+		switch of := of.(type) {
+		case []any:
+			for _, one := range of {
+				look(one)
+			}
+		case map[string]any:
+			if versions, is := of["apiVersions"]; is {
+				g.Expect(versions).NotTo(ContainElement("*"), "%v", of)
+				rules++
+			}
+			for _, one := range of {
+				look(one)
+			}
+		}
+	}
+	for _, o := range rendered(g, t, "--set=config.mode=enforce", "--set=start.enabled=true", "--set=config.maxUpdate=true",
+		"--set=config.verify.kinds={analysisruns.v1alpha1.argoproj.io}", "--set=config.verify.create=true",
+	) {
+		look(o.Object)
+	}
+	g.Expect(rules).To(Equal(10), "four webhooks, and six policies")
+}
+
 // The two configurations select the same writes, whatever the values are, and are called at the same server.
 func TestBothWebhooksGetTheSameWrites(t *testing.T) {
 	for name, file := range valueSets(t) {

@@ -79,13 +79,17 @@ func everyMistake() []mistake {
 		},
 		{
 			title: "two come after each other", links: []mistaken{lone("two-a", "two-b"), lone("two-b", "two-a")},
-			warning: "two-a", ends: []string{"two-a", "two-b"},
+			waits: "two-b", says: `two-a \(comes before it\)`, warning: "a circle (two-b > two-a > two-b)",
+			end:  func(m *mistakes) error { return m.annotate("two-a", "") },
+			ends: []string{"two-a", "two-b"},
 		},
 		{
 			title: "an annotation closes a circle while others wait", broken: []string{"ring-a"},
-			links:   []mistaken{lone("ring-a", ""), lone("ring-b", "ring-a"), lone("ring-c", "ring-b")},
-			edit:    func(m *mistakes) error { return m.waitsThen("ring-c", "ring-a", "ring-c") },
-			warning: "ring-a", ends: []string{"ring-b", "ring-c"},
+			links: []mistaken{lone("ring-a", ""), lone("ring-b", "ring-a"), lone("ring-c", "ring-b")},
+			edit:  func(m *mistakes) error { return m.waitsThen("ring-c", "ring-a", "ring-c") },
+			waits: "ring-b", says: "ring-a .*Degraded", warning: "a circle (ring-a > ring-c > ring-b > ring-a)",
+			end:  func(m *mistakes) error { return m.annotate("ring-b", "") },
+			ends: []string{"ring-b", "ring-c"},
 		},
 		{
 			title: "an ApplicationSet and an Application have the name", broken: []string{"twice-app"},

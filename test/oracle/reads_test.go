@@ -25,7 +25,6 @@ func TestWhatIsSettledReadsNothing(t *testing.T) {
 		"not managed":          {edit: func(in *policy.Input) { in.Target.Managed = false }, wantOutcome: policy.NotGated, wantReason: policy.NotManaged},
 		"no ApplicationSet":    {edit: func(in *policy.Input) { in.ApplicationSet = nil }, wantOutcome: policy.NotGated, wantReason: policy.ApplicationSetNotFound},
 		"no RollingSync":       {edit: func(in *policy.Input) { in.ApplicationSet.RollingSync = false }, wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync},
-		"deleting":             {edit: func(in *policy.Input) { in.ApplicationSet.Deleting = true }, wantOutcome: policy.NotGated, wantReason: policy.Deleting},
 		"off":                  {edit: func(in *policy.Input) { in.Settings.Off = true }, wantOutcome: policy.NotGated, wantReason: policy.GateOff},
 		"bypassed":             {edit: func(in *policy.Input) { in.Settings.Bypassed = true }, wantOutcome: policy.NotGated, wantReason: policy.Bypassed},
 		"selected by no step":  {edit: func(in *policy.Input) { in.Target.Labels = nil }, wantOutcome: policy.NotGated, wantReason: policy.NotSelected},

@@ -71,7 +71,7 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 		Deleting: set.DeletionTimestamp != nil, Failing: failing(set.Status.Conditions),
 	}
 	projected.FailingStep = deniedStep(projected.Failing)
-	projected.Generated = generated(set.Status.Conditions)
+	projected.Generated, projected.Keeps = generated(set.Status.Conditions), keeps(set)
 	// IsRollingSyncStrategy of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
 	if strategy := set.Spec.Strategy; strategy != nil && strategy.Type == "RollingSync" && strategy.RollingSync != nil {
 		projected.RollingSync = true
@@ -96,6 +96,19 @@ func generated(conditions []argo.ApplicationSetCondition) bool {
 	return slices.ContainsFunc(conditions, func(c argo.ApplicationSetCondition) bool {
 		return c.Type == argo.ApplicationSetConditionResourcesUpToDate && c.Status == argo.ApplicationSetConditionStatusTrue
 	})
+}
+
+// keeps reports whether Applications may stay that are not generated any more. That the controller's own --policy keeps
+// them is written nowhere. An Application without the finalizer (preserveResourcesOnDeletion) does not stay: only what it
+// has deployed does.
+func keeps(set *argo.ApplicationSet) bool {
+	p := set.Spec.SyncPolicy
+	return p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowDelete() ||
+		slices.ContainsFunc(set.Status.Conditions, func(c argo.ApplicationSetCondition) bool {
+			return c.Type == argo.ApplicationSetConditionErrorOccurred &&
+				c.Status == argo.ApplicationSetConditionStatusTrue &&
+				c.Reason == argo.ApplicationSetReasonDeleteApplicationError
+		})
 }
 
 // deniedHere finds the step in a denial of stepgate, as the API server gives it to the ApplicationSet controller.

@@ -378,6 +378,36 @@ func TestTheStepOfADeniedWrite(t *testing.T) {
 	}
 }
 
+// TestKeeps tells where an Application may stay that is not generated any more.
+func TestKeeps(t *testing.T) {
+	policyOf := func(p argo.ApplicationsSyncPolicy) *argo.ApplicationSetSyncPolicy {
+		return &argo.ApplicationSetSyncPolicy{ApplicationsSync: &p}
+	}
+	failed := func(reason string, status argo.ApplicationSetConditionStatus) []argo.ApplicationSetCondition {
+		return []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Reason: reason}}
+	}
+	for name, row := range map[string]struct {
+		policy     *argo.ApplicationSetSyncPolicy
+		conditions []argo.ApplicationSetCondition
+		want       bool
+	}{
+		"no policy":             {},
+		"sync":                  {policy: policyOf(argo.ApplicationsSyncPolicySync)},
+		"create-delete":         {policy: policyOf(argo.ApplicationsSyncPolicyCreateDelete)},
+		"create-update":         {policy: policyOf(argo.ApplicationsSyncPolicyCreateUpdate), want: true},
+		"create-only":           {policy: policyOf(argo.ApplicationsSyncPolicyCreateOnly), want: true},
+		"resources are kept":    {policy: &argo.ApplicationSetSyncPolicy{PreserveResourcesOnDeletion: true}},
+		"a deletion is refused": {conditions: failed(argo.ApplicationSetReasonDeleteApplicationError, argo.ApplicationSetConditionStatusTrue), want: true},
+		"a deletion was":        {conditions: failed(argo.ApplicationSetReasonDeleteApplicationError, argo.ApplicationSetConditionStatusFalse)},
+		"an update is refused":  {conditions: failed(argo.ApplicationSetReasonUpdateApplicationError, argo.ApplicationSetConditionStatusTrue)},
+	} {
+		set := &argo.ApplicationSet{
+			Spec: argo.ApplicationSetSpec{SyncPolicy: row.policy}, Status: argo.ApplicationSetStatus{Conditions: row.conditions},
+		}
+		NewWithT(t).Expect(NewApplicationSet(set).Keeps).To(Equal(row.want), name)
+	}
+}
+
 // A history is most of what is kept of an Application.
 func TestTheHistoryTakesNoMoreRoomThanItNeeds(t *testing.T) {
 	g, app := NewWithT(t), application()

@@ -17,26 +17,34 @@ import (
 // waiter is an Application that comes after others.
 type waiter struct {
 	Follower
+	// known tells whether it is in a circle; nil if nothing does.
+	known KnownSets
 	// changed and compared are the positions of its change and of its comparison.
 	changed, compared uint64
 }
 
-// follow decides about a write that the steps let through, as far as it comes after others: d is what the steps say.
-// problems are what is wrong with the names. On an error there is no decision.
+// reading reads what there is of a name, live or not.
+type reading struct {
+	named func(name types.NamespacedName) (Named, error)
+	live  bool
+}
+
+// follow decides about a write that the steps let through, as far as it comes after others: d is what the steps say. On
+// an error there is no decision.
 func (j *Judge) follow(
 	ctx context.Context, w *Write, in policy.Input, set *argocd.ApplicationSet, o order.Order, d policy.Decision,
-) (decided policy.Decision, problems []settings.Problem, err error) {
+) (policy.Decision, error) {
 	switch {
 	case d.Outcome == policy.Deny || !o.Waits() || !policy.Follows(in):
-		return d, nil, nil
+		return d, nil
 	case o.Err != nil:
-		return policy.Decision{}, nil, o.Err
+		return policy.Decision{}, o.Err
 	}
 	target := waiter{
-		Follower: FollowerOf(set, w.Target.Name), changed: j.changed(w),
+		Follower: FollowerOf(set, w.Target.Name), known: j.Known, changed: j.changed(w),
 		compared: j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt),
 	}
-	return j.followed(ctx, in, d, o, target, reading{live: true, named: func(name types.NamespacedName) (Named, error) {
+	return j.followed(in, d, o, target, reading{live: true, named: func(name types.NamespacedName) (Named, error) {
 		return j.Live.Named(ctx, name)
 	}})
 }
@@ -50,44 +58,40 @@ func (j *Judge) FollowKnown(
 	if d.Outcome == policy.Deny || !policy.Follows(in) {
 		return d
 	}
-	ctx := context.Background() // nothing is read
-	o := j.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: p.Name, Annotations: p.Annotations})
+	o := j.Orders.Of(context.Background(), order.Target{Set: set, Settings: s, Name: p.Name, Annotations: p.Annotations})
 	if o.Err = nil; !o.Waits() {
 		return d // what could not be read, the judgment of the write reads
 	}
 	target := waiter{
-		Follower: FollowerOf(set, p.Name),
+		Follower: FollowerOf(set, p.Name), known: known,
 		changed:  j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		compared: j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt),
 	}
-	d, _, _ = j.followed(ctx, in, d, o, target, knownOf(known))
+	d, _ = j.followed(in, d, o, target, reading{named: func(name types.NamespacedName) (Named, error) {
+		return NamedKnown(known, name), nil
+	}})
 	return d
 }
 
-// followed decides by what a reading gives of the names. It reads a circle only where one is known.
+// followed decides by what a reading gives of the names.
 func (j *Judge) followed(
-	ctx context.Context, in policy.Input, d policy.Decision, o order.Order, w waiter, read reading,
-) (policy.Decision, []settings.Problem, error) {
-	var all []policy.Dependency
-	var problems []settings.Problem
+	in policy.Input, d policy.Decision, o order.Order, w waiter, read reading,
+) (policy.Decision, error) {
 	named, err := readAll(o.Before, read)
 	if err != nil {
-		return policy.Decision{}, nil, err
+		return policy.Decision{}, err
 	}
+	var all []policy.Dependency
 	for i, name := range o.Before {
-		way, err := j.circle(ctx, w, name, read)
-		if err != nil {
-			return policy.Decision{}, nil, err
-		}
 		dep := named[i].Dependency(name.NamespacedName, j.Parser, func(p *argocd.Projection) policy.Past {
 			return j.Histories.Past(p.UID, w.changed, w.compared)
 		})
-		if dep.Circle = way != nil; dep.Circle {
-			problems = append(problems, circular(way))
+		if w.known != nil {
+			dep.Circle = func() string { return w.Circle(j.Orders, w.known, name) }
 		}
 		all = append(all, dep)
 	}
-	return policy.Follow(in, d, all, o.Unreadable), problems, nil
+	return policy.Follow(in, d, all, o.Unreadable), nil
 }
 
 // mostAtOnce is how many names are read live at a time.
@@ -101,7 +105,10 @@ func readAll(names []order.Name, read reading) ([]Named, error) {
 	group.SetLimit(mostAtOnce)
 	for i, name := range names {
 		one := func() error {
-			all[i], errs[i] = siblings.Recovered(func() (Named, error) { return read.of(name) })
+			all[i], errs[i] = siblings.Recovered(func() (Named, error) { return read.named(name.NamespacedName) })
+			if name.Application {
+				all[i].Set, all[i].Members = nil, nil
+			}
 			return nil
 		}
 		if !read.live || len(names) == 1 {

@@ -87,7 +87,10 @@ func worded(v judge.Verdict) string {
 
 func afterProblems(c *scenario.Cluster, set *argo.ApplicationSet) []settings.Problem {
 	orders := order.New(settings.NewParser(settings.Config{}, scenario.AtNoon))
-	return judge.AfterProblems(orders, scenario.Watched{Cluster: c}, argocd.NewApplicationSet(set))
+	follower := argocd.NewApplicationSet(set)
+	return judge.AfterProblems(
+		orders, scenario.Watched{Cluster: c}, judge.FollowerOf(follower, ""), orders.Parser.Of(follower).After,
+	)
 }
 
 func TestAfter(t *testing.T) {
@@ -113,11 +116,20 @@ func TestAfter(t *testing.T) {
 		"a namespace that is allowed": {"guestbook>platform/base", "dev", nil, "deny DependencyNotDone platform/base=DependencyNotFound", ""},
 		"a namespace that is not":     {"guestbook>kube-system/x", "dev", nil, "deny DependencyNotFound", `namespace "kube-system" may not be named`},
 		"what cannot be read":         {"lone>a,,b", "lone", nil, "deny DependencyNotFound", "is no name"},
-		"itself":                      {"guestbook>guestbook", "prod", nil, "allow EarlierStepsDone", "a circle: it comes after argocd/guestbook"},
 		"one of its own":              {"prod>dev", "prod", func(c *scenario.Cluster) { c.Sets[0].Spec.Strategy = nil }, "not_gated NotRollingSync", ""},
-		"a circle of two":             {"guestbook>infra infra>guestbook", "dev", nil, "allow FirstStep", "argocd/infra, which comes after argocd/guestbook"},
-		"a circle by way of members":  {"guestbook>lone lone>net net>guestbook", "dev", nil, "allow FirstStep", "argocd/lone, which comes after argocd/net, which comes after argocd/guestbook"},
+		"itself":                      {"dev>dev", "dev", func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = "Degraded" }, "allow FirstStep", ""},
 		"a circle elsewhere":          {"guestbook>infra infra>lone lone>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
+		"one in no step": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
+			c.Apps[2].Labels = map[string]string{"step": "none"}
+			c.Sets[1].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "net", Step: "-1", Status: "Waiting"},
+			}
+		}, "deny DependencyNotDone net=NotHealthy", ""},
+		"one that it does not generate any more": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
+			c.Sets[1].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "net", Step: "-1", Status: "Waiting"},
+			}
+		}, "allow FirstStep", ""},
 		"one that it excludes": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
 			c.Sets[1].Annotations = map[string]string{
 				settings.ExcludeAnnotation: "net", settings.ExcludeUntilAnnotation: "2026-03-01T13:00:00Z",
@@ -150,14 +162,50 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// TestACircleIsNoWayRound for whoever may annotate a part of what holds others up: each name holds like any other, and
+// whoever is denied reads the way. One that is done holds nobody.
+func TestACircleIsNoWayRound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		words, app string
+		edit       func(c *scenario.Cluster)
+		want, way  string
+	}{
+		"its own ApplicationSet": {"guestbook>guestbook", "dev", func(c *scenario.Cluster) { c.Apps[1].Status.Health.Status = "Degraded" },
+			"deny DependencyNotDone prod=NotHealthy", "guestbook > guestbook"},
+		"of two":                        {"guestbook>infra infra>guestbook", "dev", nil, "deny DependencyNotDone net=NotHealthy", "guestbook > infra > guestbook"},
+		"a member of what holds it up":  {"guestbook>infra net>guestbook", "dev", nil, "deny DependencyNotDone net=NotHealthy", "guestbook > infra > guestbook"},
+		"by way of members":             {"guestbook>lone lone>net net>guestbook", "dev", nil, "deny DependencyNotDone lone=NotHealthy", "guestbook > lone > net > guestbook"},
+		"of an Application of its own":  {"guestbook>lone lone>dev", "dev", nil, "deny DependencyNotDone lone=NotHealthy", "dev > lone > dev"},
+		"beside a name that is in none": {"guestbook>lone,infra infra>guestbook", "dev", nil, "deny DependencyNotDone lone=NotHealthy net=NotHealthy", "guestbook > infra > guestbook"},
+		"through one that is done": {"guestbook>lone,infra infra>guestbook", "dev", func(c *scenario.Cluster) { c.Apps[2].Status.Health.Status = "Healthy" },
+			"deny DependencyNotDone lone=NotHealthy", ""},
+		"all of it is done": {"guestbook>infra infra>guestbook", "dev", func(c *scenario.Cluster) { c.Apps[2].Status.Health.Status = "Healthy" },
+			"allow FirstStep", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := chain(tc.words)
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			v := judgeIn(c, tc.app, &scenario.Watch{At: 5})
+			g.Expect(worded(v)).To(Equal(tc.want))
+			g.Expect(v.Circle).To(Equal(tc.way))
+			if tc.way != "" {
+				g.Expect(v.Message()).To(ContainSubstring("in a circle (" + tc.way + ")"))
+			}
+		})
+	}
+}
+
 // TestAfterIsReadLive fails each of the reads in turn: there is no decision then.
 func TestAfterIsReadLive(t *testing.T) {
 	g := NewWithT(t)
-	whole := chain("guestbook>infra infra>guestbook")
+	whole := chain("guestbook>infra,lone")
 	judgeIn(whole, "prod", &scenario.Watch{At: 5})
-	g.Expect(whole.Reads).To(BeNumerically(">", 3), "the circle is read as well")
+	g.Expect(whole.Reads).To(BeNumerically(">", 3), "both names are read")
 	for n := range whole.Reads {
-		c := chain("guestbook>infra infra>guestbook")
+		c := chain("guestbook>infra,lone")
 		c.FailAt = n + 1
 		g.Expect(judgeIn(c, "prod", &scenario.Watch{At: 5}).Err).To(MatchError(scenario.ErrRead), "read %d", n+1)
 	}
@@ -180,12 +228,17 @@ func TestAfterWantsAFreshComparison(t *testing.T) {
 func TestWhoeverWritesTheAnnotationIsWarned(t *testing.T) {
 	for others, want := range map[string]string{
 		"infra": "", "lone": "", "nobody": "annotation stepgate.io/after is waiting for argocd/nobody, which does not exist: nothing starts until it does",
-		"back": "annotation stepgate.io/after is a circle: it comes after argocd/back, which comes after argocd/new: it holds nobody up",
+		"back":   "annotation stepgate.io/after is a circle (new > back > new): each waits until the others are done; take a name out",
+		"member": "annotation stepgate.io/after is a circle (own > member > own): each waits until the others are done; take a name out",
 	} {
 		c := chain("")
 		back := scenario.RollingSync("back", "1")
 		back.Annotations = map[string]string{settings.AfterAnnotation: "new"}
 		c.Sets = append(c.Sets, back)
+		member, own := scenario.App("member", "1", "Healthy", "a"), scenario.App("own", "1", "Healthy", "a")
+		member.OwnerReferences, member.Annotations = nil, map[string]string{settings.AfterAnnotation: "own"}
+		own.OwnerReferences[0].Name = "new"
+		c.Apps = append(c.Apps, member, own)
 		created := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "argocd", Name: "new", Annotations: map[string]string{settings.AfterAnnotation: others},
 		}}

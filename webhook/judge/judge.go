@@ -128,9 +128,8 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, err = j.evaluate(ctx, in, s, d)
 	}
 	if err == nil {
-		var circles []settings.Problem
-		d, circles, err = j.follow(ctx, w, in, set, o, d)
-		s.Problems = slices.Concat(s.Problems, o.Problems, circles)
+		d, err = j.follow(ctx, w, in, set, o, d)
+		s.Problems = slices.Concat(s.Problems, o.Problems)
 	}
 	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: true, Set: set}
 }
@@ -147,8 +146,8 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Ver
 	in := j.Input(w, o, s)
 	in.History = j.History(w, &set.ApplicationSet)
 	d.Application = w.Target.Name
-	d, circles, err := j.follow(ctx, w, in, set, o, d)
-	s.Problems = slices.Concat(s.Problems, o.Problems, circles)
+	d, err := j.follow(ctx, w, in, set, o, d)
+	s.Problems = slices.Concat(s.Problems, o.Problems)
 	return Verdict{Decision: d, Settings: s, Err: err, Found: true}
 }
 

@@ -172,7 +172,7 @@ func neverByItself(set *argocd.ApplicationSet, step int) bool {
 // inStep reports whether a sibling counts as one of the claim's step, and of its track: by its labels, or by what the
 // ApplicationSet records.
 func (c *Claim) inStep(s *policy.Sibling) bool {
-	return s.RecordedStep != -1 && (s.Step == c.Step || s.RecordedStep == c.Step+1) &&
+	return !s.Orphan() && (s.Step == c.Step || s.RecordedStep == c.Step+1) &&
 		(c.Track == "" || c.shares(s.Labels[c.Tracks]))
 }
 

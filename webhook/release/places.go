@@ -56,7 +56,8 @@ func newPlaces(set *argocd.ApplicationSet, owned []*argocd.Projection, step int)
 		all.allotted = all.allotted && (r.Healthy || recordable[name] || r.Step < 1 || r.Step > step)
 	}
 	for _, p := range owned {
-		if limit == nil || policy.StepOf(set.Steps, p.Application.Labels) != step || p.Application.Deleting {
+		placed := set.Place(&p.Application)
+		if limit == nil || placed.Step != step || placed.Orphan() || p.Application.Deleting {
 			continue
 		}
 		size++

@@ -213,6 +213,12 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 		"one is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
 		}, want: "a"},
+		"one that is not generated any more is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "e", Step: "-1", Status: "Progressing"},
+			}
+		}, want: "a b"},
 		"the controller is about to sync one": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			scenario.Pending(c, "e")
 			c.Apps[5].Status.Sync.Status = "OutOfSync"

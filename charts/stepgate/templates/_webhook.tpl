@@ -124,11 +124,13 @@ namespaceSelector:
     {{- end }}
 {{- end }}
 
-{{/* Which writes of Applications the API server sends. */}}
+{{/* Which writes of Applications the API server sends. With matchPolicy Equivalent it converts those in another version of the API; "*" would
+match them as they are, and the conditions and stepgate would look for fields that may be elsewhere. A status subresource could not carry an operation:
+the API server takes all but the status from the stored object. */}}
 {{- define "stepgate.webhookScope" -}}
 rules:
   - apiGroups: [argoproj.io]
-    apiVersions: ["*"]
+    apiVersions: [v1alpha1]
     resources: [applications]
     operations: [CREATE, UPDATE]
     scope: Namespaced
@@ -174,7 +176,7 @@ matchConditions are about operations. */}}
 {{- define "stepgate.annotationScope" -}}
 rules:
   - apiGroups: [argoproj.io]
-    apiVersions: ["*"]
+    apiVersions: [v1alpha1]
     resources: [{{ .resources }}]
     operations: [CREATE, UPDATE]
     scope: Namespaced

@@ -52,13 +52,12 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
 function After({ of: all }: { of: Wire.After[] }) {
   return all.map((a, i) => (
     <span key={a.name} className="sg-after">
-      <Sign name={a.circle ? "excluded" : a.done && !a.older ? "done" : "waits"} /> <Text>{a.name}</Text> {stateOf(a)}{i < all.length - 1 && ", "}
+      <Sign name={a.done && !a.older ? "done" : "waits"} /> <Text>{a.name}</Text> {stateOf(a)}{i < all.length - 1 && ", "}
     </span>
   ));
 }
 
 function stateOf(a: Wire.After) {
-  if (a.circle) return "(a circle: it holds nobody up)";
   if (a.older) return "(done; Argo CD has to compare it once more)";
   if (a.done) return "(done)";
   const first = a.blockers?.[0];

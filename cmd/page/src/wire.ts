@@ -128,7 +128,6 @@ export interface Blocker {
 export interface After {
   name: string;
   done: boolean;
-  circle?: boolean;
   older?: boolean;
   blockers?: Blocker[];
 }

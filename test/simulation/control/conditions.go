@@ -88,7 +88,7 @@ const (
 // ofChains are the parts of the order among ApplicationSets. They are looked for in histories with chains of them.
 func ofChains() []part {
 	all := []part{
-		take("After", follow, `return policy.Follow(in, d, all, o.Unreadable), problems, nil`, `return d, problems, nil`),
+		take("After", follow, `return policy.Follow(in, d, all, o.Unreadable), nil`, `return d, nil`),
 		take("AfterFresh", after, `if !ok && past.Freshness < Fresh &&`, `if false &&`),
 		take("AfterDone", after, `b, ok := NotDone(asked, a)`, `b, ok := Blocker{}, len(asked.Siblings) > 0`),
 		take("AfterPinned", "webhook/settings/parser.go", `s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""`, ``),
