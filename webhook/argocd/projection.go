@@ -1,9 +1,11 @@
 package argocd
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +34,8 @@ type Projection struct {
 	Around       string
 	Content      Fingerprint
 	ContentSince time.Time
+	// Unreconciled says that no application controller looks at it, and so none runs its operations.
+	Unreconciled bool
 	// Ours says that stepgate has started its last operation.
 	Ours bool
 	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is
@@ -60,6 +64,7 @@ func NewProjection(app *argo.Application) *Projection {
 		Around:       around,
 		Content:      Content(&app.Spec, around),
 		ContentSince: specWritten(app),
+		Unreconciled: unreconciled(app.Annotations),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
 
 		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
@@ -68,6 +73,12 @@ func NewProjection(app *argo.Application) *Projection {
 		WindowSubject: WindowSubjectOf(app),
 		Application:   Sibling(app),
 	}
+}
+
+// unreconciled mirrors canProcessApp of argo-cd v3.5.7, controller/appcontroller.go.
+func unreconciled(annotations map[string]string) bool {
+	skip, err := strconv.ParseBool(annotations[common.AnnotationKeyAppSkipReconcile])
+	return err == nil && skip
 }
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each

@@ -73,7 +73,7 @@ func (r *Releaser) reconcile(
 				app: nameOf(p), step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
 		}
-		starts := r.starts(p, &set.ApplicationSet, s)
+		starts := r.starts(p, set, s)
 		if (starts || waits(p, &set.ApplicationSet)) && (s.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
 			r.lookAt(l, p, starts)
 		}

@@ -106,15 +106,23 @@ func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) tim
 	return at
 }
 
-// starts reports whether stepgate itself starts the sync that an Application waits for: the ApplicationSet controller
-// asks for it, or would have to, as it has not deployed what it was compared with.
-func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, s settings.Settings) bool {
+// starts reports whether stepgate itself starts the sync that an Application waits for: Argo CD asks for it, or would
+// have to, as the Application has not deployed what it was compared with.
+func (r *Releaser) starts(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
 	if r.starter == nil || s.Mode != settings.Enforce || !s.Pin || !set.RollingSync || set.Deleting ||
-		a.Deleting || a.OperationSet || a.LastOperation.Running() {
+		a.Deleting || a.OperationSet || a.LastOperation.Running() || !startedByArgoCD(p, set) {
 		return false
 	}
 	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || r.altered(p))
+}
+
+// startedByArgoCD reports whether there is somebody in Argo CD who starts the syncs of an Application, and somebody who
+// runs them: auto-sync, or the ApplicationSet controller, which records whose syncs it starts. Where neither does, as
+// where somebody has switched automated sync off, it is for a person to start them.
+func startedByArgoCD(p *argocd.Projection, set *argocd.ApplicationSet) bool {
+	_, recorded := set.Recorded[p.Name]
+	return !p.Unreconciled && (p.AutoSync || recorded && !set.CreatesOnly)
 }
 
 // altered reports whether what is around the sources of an Application has changed since its last operation. That its

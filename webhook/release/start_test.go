@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,20 @@ func (s *starterFake) take() []string {
 // undone has an Application OutOfSync with what it was compared with, which it has not deployed.
 func undone(app *argo.Application) { app.Status.Sync.Status = "OutOfSync" }
 
+// recorded has the ApplicationSet record every other Application as Healthy, as its controller does after a rollout.
+func recorded(c *scenario.Cluster) {
+	set := c.Sets[0]
+	for _, app := range c.Apps {
+		if !slices.ContainsFunc(set.Status.ApplicationStatus, func(s argo.ApplicationSetApplicationStatus) bool {
+			return s.Application == app.Name
+		}) {
+			set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+				Application: app.Name, Step: app.Labels["step"], Status: "Healthy",
+			})
+		}
+	}
+}
+
 // drifts has an Application OutOfSync although it has deployed b.
 func drifts(app *argo.Application) {
 	undone(app)
@@ -75,7 +90,9 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 		scenario string
 		follows  bool
 		mode     settings.Mode
-		edit     func(*scenario.Cluster)
+		// unrecorded says that the ApplicationSet records no other Application.
+		unrecorded bool
+		edit       func(*scenario.Cluster)
 		// around is what was around the sources when prod was deployed.
 		around string
 		want   []string
@@ -130,6 +147,37 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 				})
 			}
 		}},
+		"nobody in Argo CD starts it: progressive syncs are off, and somebody has switched automated sync off": {
+			unrecorded: true, edit: func(c *scenario.Cluster) {
+				undone(prod(c))
+				prod(c).Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Enabled: ptr.To(false)}}
+			},
+		},
+		"auto-sync starts it": {unrecorded: true, edit: autoSynced, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"the controller only creates": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateOnly)
+		}},
+		"the controller only creates and deletes": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateDelete)
+		}},
+		"the controller only creates, and auto-sync starts it": {edit: func(c *scenario.Cluster) {
+			autoSynced(c)
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateOnly)
+		}, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"the controller creates and updates": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateUpdate)
+		}, want: []string{"argocd/prod step 3"}},
+		"no application controller runs it": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			prod(c).Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "true"}
+		}},
+		"an application controller runs it": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			prod(c).Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "false"}
+		}, want: []string{"argocd/prod step 3"}},
 		"everything is bypassed": {edit: func(c *scenario.Cluster) {
 			undone(prod(c))
 			bypass(c)
@@ -164,6 +212,9 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(c)
 			}
+			if !tc.unrecorded {
+				recorded(c)
+			}
 			config := scenario.Releasing()
 			config.Mode = tc.mode
 			r, starter := newReleasing(config, c), &starterFake{follows: tc.follows}
@@ -181,6 +232,17 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nobody is woken up for it")
 		})
 	}
+}
+
+// autoSynced has Argo CD sync prod by itself, which has something to deploy.
+func autoSynced(c *scenario.Cluster) {
+	undone(c.Apps[2])
+	c.Apps[2].Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+}
+
+// applicationsSync says what the ApplicationSet controller does with Applications.
+func applicationsSync(c *scenario.Cluster, policy argo.ApplicationsSyncPolicy) {
+	c.Sets[0].Spec.SyncPolicy = &argo.ApplicationSetSyncPolicy{ApplicationsSync: &policy}
 }
 
 // bypass lets everything through for an hour.
@@ -250,6 +312,7 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(c)
 			}
+			recorded(c)
 			r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
 			r.StartWith(starter)
 			r.Reconcile(guestbook)
@@ -337,6 +400,7 @@ func TestNewerCommitsDoNotPutTheFirstStepOff(t *testing.T) {
 	c := scenario.Of("1:dev=Healthy@b")
 	undone(c.Apps[0])
 	c.Apps[0].Status.ReconciledAt = ptr.To(metav1.NewTime(scenario.Noon))
+	recorded(c)
 	r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
 	r.StartWith(starter)
 	for range 20 {
