@@ -20,7 +20,7 @@ type Watch struct {
 	// was seen.
 	DeployedAs argocd.Fingerprint
 	OperatedAt time.Time
-	// Completed are the contents that Applications were seen to complete, by name.
+	// Completed are the contents that Applications were seen to complete, by name, in operations that OperatedAt started.
 	Completed map[string][]policy.Source
 	// Stale are those that Past does not show to be compared freshly.
 	Stale map[types.UID]bool
@@ -81,7 +81,9 @@ func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) poli
 			past.Freshness = policy.Newest
 		}
 		for _, source := range s.Completed[name] {
-			past.Completions = append(past.Completions, policy.Completion{Sources: []policy.Source{source}})
+			past.Completions = append(past.Completions, policy.Completion{
+				Sources: []policy.Source{source}, OperatedAt: s.OperatedAt,
+			})
 		}
 		return past
 	}}

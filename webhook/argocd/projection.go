@@ -38,6 +38,8 @@ type Projection struct {
 	Unreconciled bool
 	// Ours says that stepgate has started its last operation.
 	Ours bool
+	// ByHand is when somebody started its last full sync by hand; zero if Argo CD or stepgate did, or if there was none.
+	ByHand time.Time
 	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is
 	// about to find it OutOfSync.
 	NamespaceChanged bool
@@ -66,6 +68,7 @@ func NewProjection(app *argo.Application) *Projection {
 		ContentSince: specWritten(app),
 		Unreconciled: unreconciled(app.Annotations),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
+		ByHand:       byHand(&app.Status),
 
 		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
 

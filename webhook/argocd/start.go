@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/utils/ptr"
@@ -101,4 +102,27 @@ func HasRun(app *argo.Application, revs []string) bool {
 		named, at = oneOrMany(result.Source, result.Sources), revisions(result.Revision, result.Revisions)
 	}
 	return slices.Equal(at, revs) && named.Equals(oneOrMany(app.Spec.GetSource(), app.Spec.Sources))
+}
+
+// byHand is when somebody started the last full sync by hand, as with argocd or kubectl; zero if a controller did, or
+// if there was none. Of a sync that a dry run, or a sync of a part, has taken the place of, and that no history has,
+// nobody knows who started it.
+func byHand(status *argo.ApplicationStatus) time.Time {
+	last, n := status.OperationState, len(status.History)
+	switch {
+	case last != nil && isFull(last.Operation):
+		return unlessAutomated(last.Operation.InitiatedBy, last.StartedAt.Time)
+	case n > 0:
+		return unlessAutomated(status.History[n-1].InitiatedBy, status.History[n-1].DeployedAt.Time)
+	case last != nil:
+		return last.StartedAt.Time
+	}
+	return time.Time{}
+}
+
+func unlessAutomated(by argo.OperationInitiator, at time.Time) time.Time {
+	if by.Automated {
+		return time.Time{}
+	}
+	return at
 }

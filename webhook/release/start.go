@@ -143,12 +143,36 @@ func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
 	return c.Compared && last.AtCompared || !c.Compared && slices.Equal(last.Other, c.Sources)
 }
 
-// wentBack reports whether an Application has deployed a candidate before, and something else since: somebody has rolled
-// it back.
-func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
+// wentBack reports whether somebody may have taken an Application back from a candidate: it has deployed it before, and
+// something else since, or somebody has synced it by hand to something else, and nothing shows that the candidate came
+// later. A short history does not have what it has deployed before. With auto-sync, Argo CD goes forward by itself.
+func (r *Releaser) wentBack(l *look, p *argocd.Projection, c *policy.Candidate) bool {
 	last := &p.Application.LastSync
-	return last.SameSources && (!c.Compared || !last.AtCompared) &&
-		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) })
+	if last.SameSources && (!c.Compared || !last.AtCompared) &&
+		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) }) {
+		return true
+	}
+	return !p.AutoSync && !p.ByHand.IsZero() && !last.AtCompared && !r.cameLater(l, p, c)
+}
+
+// cameLater reports whether a candidate is shown to have come after an Application was last synced by hand. The
+// ApplicationSet controller records when it has found an Application compared with another revision, or its spec
+// changed: as Waiting, or as Healthy if it was Synced then. An older candidate has to be one that an earlier step has
+// begun to sync since.
+func (r *Releaser) cameLater(l *look, p *argocd.Projection, c *policy.Candidate) bool {
+	if c.Compared {
+		recorded := l.set.Recorded[p.Name]
+		return (recorded.Healthy || !recorded.Started) && recorded.TransitionedAt.After(p.ByHand)
+	}
+	seen := r.judge.Histories.History(&l.set.ApplicationSet, 0, 0)
+	return slices.ContainsFunc(l.in.Siblings, func(sibling policy.Sibling) bool {
+		return 0 <= sibling.Step && sibling.Step < c.Step && slices.ContainsFunc(seen.Past(sibling.Name).Completions,
+			func(done policy.Completion) bool {
+				return done.OperatedAt.After(p.ByHand) && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
+					return !slices.Contains(done.Sources, s)
+				})
+			})
+	})
 }
 
 // startIfDue has a sync started that is due. d is what was decided about the candidate; settled says that it is for
@@ -160,7 +184,7 @@ func (r *Releaser) startIfDue(
 		l.turn(p.Name, false, r.judge.Clock.Now())
 		return false
 	}
-	if !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || wentBack(p, c)) {
+	if !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c)) {
 		return true
 	}
 	l.lookAfter(r.start(l, p, c))

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -232,6 +234,121 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nobody is woken up for it")
 		})
 	}
+}
+
+// TestNothingGoesForwardAfterSomebodyWentBack: prod was synced to a by hand, two minutes ago, and was compared with b then.
+// The history may have only the last entries.
+func TestNothingGoesForwardAfterSomebodyWentBack(t *testing.T) {
+	const before, after = -3 * time.Minute, -time.Minute
+	admin := argo.OperationInitiator{Username: "admin"}
+	operation := func(app *argo.Application) *argo.Operation { return &app.Status.OperationState.Operation }
+	for name, tc := range map[string]struct {
+		// since is when the ApplicationSet controller recorded prod with the status; Waiting if it is empty.
+		since   time.Duration
+		status  argo.ProgressiveSyncStatusCode
+		edit    func(*argo.Application)
+		starts  bool
+		history string // overrides those that are tried
+	}{
+		"by kubectl":                    {since: before},
+		"through argocd-server":         {since: before, edit: func(app *argo.Application) { operation(app).InitiatedBy = admin }},
+		"b has come since":              {since: after, starts: true},
+		"the spec has changed since":    {since: after, status: "Healthy", starts: true},
+		"b was being synced, and ended": {since: after, status: "Progressing"},
+		"in the same second":            {since: -2 * time.Minute},
+		"it failed":                     {since: before, edit: func(app *argo.Application) { app.Status.OperationState.Phase = "Failed" }},
+		"Argo CD was about to":          {since: before, status: "Pending", starts: true},
+		"a controller has synced it":    {since: before, edit: func(app *argo.Application) { operation(app).InitiatedBy.Automated = true }, starts: true, history: "a"},
+		"Argo CD syncs it by itself": {since: before, edit: func(app *argo.Application) {
+			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+		}, starts: true, history: "a"},
+		"a dry run since": {since: before, edit: func(app *argo.Application) { operation(app).Sync.DryRun = true }},
+		"a dry run since, of what ran b": {since: before, edit: func(app *argo.Application) {
+			operation(app).Sync.DryRun = true
+			app.Status.History[0].InitiatedBy.Automated = true
+		}, starts: true, history: "c"},
+	} {
+		for _, history := range []string{"ba", "a", ""} {
+			t.Run(name+" "+history, func(t *testing.T) {
+				if tc.history != "" {
+					history = tc.history
+				}
+				c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+				prod := c.Apps[1]
+				undone(prod)
+				prod.Status.OperationState = &argo.OperationState{
+					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+					StartedAt:  metav1.NewTime(scenario.Noon.Add(-2 * time.Minute)),
+					FinishedAt: ptr.To(metav1.NewTime(scenario.Noon.Add(-110 * time.Second))),
+					SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("a"), Source: prod.Spec.GetSource()},
+				}
+				for _, revision := range history {
+					prod.Status.History = append(prod.Status.History, argo.RevisionHistory{
+						Revision: scenario.Commit(string(revision)), Source: prod.Spec.GetSource(),
+						DeployedAt: metav1.NewTime(scenario.Noon.Add(-110 * time.Second)),
+					})
+				}
+				if tc.edit != nil {
+					tc.edit(prod)
+				}
+				c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
+					Application: "prod", Step: "3", Status: cmp.Or(tc.status, "Waiting"),
+					LastTransitionTime: ptr.To(metav1.NewTime(scenario.Noon.Add(tc.since))),
+				}}
+				starts := tc.starts && (history != "ba" || tc.status == "Pending") // what it has run before has not come since
+				NewWithT(t).Expect(startsIn(newReleasing(scenario.Releasing(), c), time.Minute)).To(Equal(starts))
+			})
+		}
+	}
+}
+
+// TestATrainGoesOnAfterASyncByHand, but not to what was there before that: dev has completed b, prod ran a when somebody
+// synced it by hand, and both were compared with c since.
+func TestATrainGoesOnAfterASyncByHand(t *testing.T) {
+	for name, tc := range map[string]struct {
+		automated bool
+		completed time.Duration
+		want      bool
+	}{
+		"dev was synced to b since":               {completed: -time.Minute, want: true},
+		"somebody may have gone back":             {completed: -time.Hour},
+		"stepgate has started it, and b is older": {automated: true, completed: -time.Hour, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
+			dev, prod := c.Apps[0], c.Apps[1]
+			undone(prod)
+			config, source := scenario.Releasing(), prod.Spec.GetSource()
+			config.Pin, config.Start = settings.PinQualified, true
+			ran := func(revision string, at time.Duration) argo.RevisionHistory {
+				return argo.RevisionHistory{
+					Revision: scenario.Commit(revision), Source: source, DeployedAt: metav1.NewTime(scenario.Noon.Add(at)),
+					InitiatedBy: argo.OperationInitiator{Username: argocd.Starter, Automated: tc.automated},
+				}
+			}
+			dev.Status.History = argo.RevisionHistories{ran("a", -2*time.Hour), ran("b", tc.completed)}
+			prod.Status.History = argo.RevisionHistories{ran("a", -2*time.Minute)}
+			recorded(c)
+			c.Sets[0].Status.ApplicationStatus[1].LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Minute)))
+			r := newReleasing(config, c)
+			r.watch.OperatedAt = scenario.Noon.Add(tc.completed)
+			r.watch.Completed = map[string][]policy.Source{
+				"dev": {{Key: argocd.SourceKey(source), Revision: scenario.Commit("b")}},
+			}
+			NewWithT(t).Expect(startsIn(r, time.Minute)).To(Equal(tc.want))
+		})
+	}
+}
+
+// startsIn reports whether a Releaser has anything started within a time.
+func startsIn(r *releasing, within time.Duration) bool {
+	starter := &starterFake{}
+	r.StartWith(starter)
+	for end := r.clock.Now().Add(within); r.clock.Now().Before(end) && len(starter.started) == 0; {
+		r.Reconcile(guestbook)
+		r.clock.Step(startGrace)
+	}
+	return len(starter.started) > 0
 }
 
 // autoSynced has Argo CD sync prod by itself, which has something to deploy.
