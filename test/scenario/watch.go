@@ -24,6 +24,8 @@ type Watch struct {
 	Completed map[string][]policy.Source
 	// Stale are those that Past does not show to be compared freshly.
 	Stale map[types.UID]bool
+	// Relabelled is the name of the Application whose labels have just changed.
+	Relabelled string
 	// Around is what was around the sources of prod when it was deployed; empty when that was not seen.
 	Around string
 	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.History has.
@@ -73,7 +75,7 @@ func (s *Watch) Past(app types.UID, _, _ uint64) policy.Past {
 func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) policy.History {
 	return policy.History{Joined: s.Joined, Respecified: s.Respecified, Of: func(name string) policy.Past {
 		position := s.Fresh[name]
-		past := policy.Past{}
+		past := policy.Past{Relabelled: name == s.Relabelled}
 		if position > changed {
 			past.Freshness = policy.Fresh
 		}
