@@ -117,7 +117,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		r.waiting.Wait(p.UID, types.UID(set.UID), d)
 	}
 	if d.Reason == policy.Unverified {
-		r.verify(l, &found.best)
+		r.verify(l, &found)
 	}
 	if len(d.Blockers) > 0 && d.Reason != policy.DependencyNotDone {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application

@@ -205,7 +205,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 		l.lookAfter(until)
 	}
 	if d.Reason == policy.Unverified {
-		r.verify(l, &found.best)
+		r.verify(l, &found)
 	}
 	if d.Outcome == policy.Allow {
 		r.reserve(l, p, &found.best)
