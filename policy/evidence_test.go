@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"cmp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -67,6 +68,51 @@ func evidenceRows() map[string]row {
 		"what to look for cannot be read": on(unverified("1:dev > 2:prod", "the annotation stepgate.io/verify cannot be read: why"),
 			policy.Conditions{Verify: policy.Verify{Unreadable: "why"}}),
 		"nobody knows what is to be verified": saying(unverified("1:dev@-,fresh > 2:prod@-", smoke+": the operation does not say which revision it deploys"), yes),
+	}
+}
+
+// TestEvidenceOfAnotherSpec does not count: prod has got its spec at 90, and not deployed it.
+func TestEvidenceOfAnotherSpec(t *testing.T) {
+	of := func(answer policy.Answer, name, at string) policy.Finding {
+		return policy.Finding{Answer: answer, Detail: name, At: second(at)}
+	}
+	yes, no, notYet := policy.Yes, policy.No, policy.NoAnswer
+	const before, tooOld = "89", ", and was created before the spec changed"
+	for name, tc := range map[string]struct {
+		spec   string
+		each   []policy.Finding
+		want   policy.Reason
+		detail string
+	}{
+		"yes, of before":                       {each: []policy.Finding{of(yes, "a", before)}, want: policy.Unverified, detail: "a" + tooOld},
+		"yes, of the same moment":              {each: []policy.Finding{of(yes, "a", "90")}, want: policy.Unverified, detail: "a" + tooOld},
+		"yes, of after":                        {each: []policy.Finding{of(yes, "a", "91")}},
+		"no, of before":                        {each: []policy.Finding{of(no, "a", before)}, want: policy.Unverified, detail: "a" + tooOld},
+		"no, of after":                         {each: []policy.Finding{of(no, "a", "91")}, want: policy.VerifyFailed, detail: "a"},
+		"no, of before, and yes, of after":     {each: []policy.Finding{of(no, "a", before), of(yes, "b", "91")}},
+		"yes, of before, and nothing since":    {each: []policy.Finding{of(yes, "a", before), of(notYet, "b", "91")}, want: policy.Unverified, detail: "b"},
+		"yes, of before, and no, of after":     {each: []policy.Finding{of(yes, "a", before), of(no, "b", "91")}, want: policy.VerifyFailed, detail: "b"},
+		"two of before":                        {each: []policy.Finding{of(yes, "a", before), of(yes, "b", before)}, want: policy.Unverified, detail: "a" + tooOld},
+		"one of before that never ends":        {each: []policy.Finding{of(notYet, "a", before), of(yes, "b", "91")}},
+		"there is none":                        {each: []policy.Finding{{Detail: "there is none"}}, want: policy.Unverified, detail: "there is none"},
+		"it deploys the spec that it runs":     {spec: "ran:a", each: []policy.Finding{of(yes, "a", before)}},
+		"it runs that, and one says no":        {spec: "ran:a", each: []policy.Finding{of(yes, "a", before), of(no, "b", before)}, want: policy.VerifyFailed, detail: "b"},
+		"nobody knows when, and it is changed": {each: []policy.Finding{{Answer: yes, Detail: "a"}}, want: policy.Unverified, detail: "a" + tooOld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := scenario("1:dev,synced:100,ended:100,ran:a > 2:prod,auto,pinned,ran:a," + cmp.Or(tc.spec, "respecified"))
+			in.History.ContentSince, in.Now = second("90"), second("200")
+			in.Settings.Conditions.Verify.Of = []policy.Verification{{Step: 1, Object: smoke}}
+			in.Evidence = func(policy.Verification, string) policy.Finding { return policy.Together(tc.each) }
+			d := policy.Evaluate(in)
+			if tc.want == "" {
+				g.Expect(d.Outcome).To(Equal(policy.Allow), string(d.Reason))
+				return
+			}
+			g.Expect(d.Reason).To(Equal(tc.want))
+			g.Expect(d.Detail).To(Equal(smoke + ": " + tc.detail))
+		})
 	}
 }
 

@@ -106,8 +106,9 @@ func (in *Input) countsForOthers(own *Sibling, step int) bool {
 	if peer := in.own(in.Peers); peer != nil {
 		_, outdates = in.outdatedByPeer(peer.Application)
 	}
-	return outdates || own == nil && in.ApplicationSet.Recorded[in.Target.Name].under(step) ||
-		own != nil && in.before(own, step) || slices.ContainsFunc(in.Settings.Conditions.Approved, in.predates)
+	predated := slices.ContainsFunc(in.Settings.Conditions.Approved, func(a Approval) bool { return in.predates(a.At) })
+	return outdates || predated || own == nil && in.ApplicationSet.Recorded[in.Target.Name].under(step) ||
+		own != nil && in.before(own, step)
 }
 
 // freshness is how new the comparisons of the siblings before a step are.

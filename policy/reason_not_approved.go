@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strconv"
+	"time"
 )
 
 // NotApproved means that nobody has approved what would be deployed.
@@ -42,7 +43,7 @@ func (in *Input) notApproved(d Decision) (denied Decision, ok bool) {
 			continue
 		}
 		switch {
-		case in.predates(approval):
+		case in.predates(approval.At):
 			d.Detail += ", which was approved before the spec of " + clean(in.Target.Name) + " changed"
 		case c.FourEyes && in.started(d.Step, approval.By):
 			d.Detail += ", which " + clean(approval.By) + " has approved, who has also started it"
@@ -53,10 +54,18 @@ func (in *Input) notApproved(d Decision) (denied Decision, ok bool) {
 	return d, true
 }
 
-// predates reports whether the target has got its spec since an approval was given, and has not deployed it yet: what
-// was approved are the revisions of another spec.
-func (in *Input) predates(approval Approval) bool {
-	return in.changed() && !approval.At.After(in.History.ContentSince)
+// predates reports whether the target has got its spec since a moment, and has not deployed it yet: what was approved or
+// found out then are the revisions of another spec.
+func (in *Input) predates(at time.Time) bool {
+	return in.changed() && !at.After(in.History.ContentSince)
+}
+
+// Respecified is since when the target has a spec that it has not deployed yet; zero if it has deployed it.
+func (in *Input) Respecified() time.Time {
+	if !in.changed() {
+		return time.Time{}
+	}
+	return in.History.ContentSince
 }
 
 // started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the

@@ -29,13 +29,14 @@ func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judg
 		return v
 	}
 	c := places.Claim{
-		Set: v.Set, Application: w.Target.Name, UID: w.UID, Step: v.Step, Tracks: v.Settings.Track,
-		Track: v.Settings.TrackOf(w.Target.Labels), Operation: w.App.Operation.Fingerprint(),
+		Set: v.Set, Application: w.Target.Name, UID: w.UID, Step: v.Step, Operation: w.App.Operation.Fingerprint(),
 		ByHand: !w.Target.Operation.Automated && !g.judge.IsApplicationSetController(w.User),
 	}
 	if w.Old != nil {
 		c.Version = w.Old.Metadata.ResourceVersion
 	}
+	seen := g.judge.Histories.History(&v.Set.ApplicationSet, 0, 0)
+	c = c.Within(&v.Settings.Settings, w.Target.OldLabels, w.Target.Labels, seen.Past(w.Target.Name))
 	return v.Placed(g.Places.Take(ctx, c))
 }
 

@@ -140,7 +140,9 @@ func TestWhatRepairsNeedsNoPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			gate := NewGate(judge.New(settings.Config{MaxUpdate: true}, judge.Dependencies{Clock: scenario.AtNoon}),
+			gate := NewGate(judge.New(settings.Config{MaxUpdate: true}, judge.Dependencies{
+				Histories: &scenario.Watch{}, Clock: scenario.AtNoon,
+			}),
 				Dependencies{Places: &taking{full: crowd()}})
 			attempt := scenario.SyncOf(scenario.Of("1:prod=Healthy@b"), "prod")
 			attempt.User, attempt.After.Operation.InitiatedBy.Automated = tc.user, !tc.byHand
@@ -150,6 +152,41 @@ func TestWhatRepairsNeedsNoPlace(t *testing.T) {
 				Decision: policy.Decision{Outcome: policy.Allow, Reason: tc.reason}, Set: &argocd.ApplicationSet{}, Found: true,
 			}
 			g.Expect(gate.placed(t.Context(), w, allowed).Outcome).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestAClaimIsWithinATrack, and in every one if the write, or somebody a moment ago, has changed the label.
+func TestAClaimIsWithinATrack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after string
+		seen  bool
+		want  string
+		moved bool
+	}{
+		"nobody has":       {after: "shop", want: "shop"},
+		"the write does":   {after: "fresh", moved: true},
+		"somebody has":     {after: "shop", seen: true, moved: true},
+		"it loses its own": {moved: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+			c.Sets[0].Annotations = map[string]string{settings.TrackAnnotation: "app"}
+			c.Apps[1].Labels["app"] = "shop"
+			config := scenario.Pinning()
+			config.MaxUpdate = true
+			trial, taken := newTrial(config, c), &taking{}
+			trial.gate.Places = taken
+			if tc.seen {
+				trial.judge.Histories = &scenario.Watch{Relabelled: "prod"}
+			}
+			a := scenario.SyncOf(c, "prod")
+			a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("b"), a.After.Spec.Source
+			a.After.Labels["app"] = tc.after
+			g.Expect(trial.handle(a.Request()).Allowed).To(BeTrue())
+			g.Expect(taken.claims).To(HaveLen(1))
+			g.Expect(taken.claims[0]).To(And(HaveField("Track", tc.want), HaveField("Moved", tc.moved)))
 		})
 	}
 }

@@ -38,13 +38,13 @@ func (p *Preview) room(set *argocd.ApplicationSet) func(*argocd.Projection, poli
 		return func(_ *argocd.Projection, d policy.Decision) policy.Decision { return d }
 	}
 	seen, s := p.places.Look(set), p.judge.Parser.Of(set)
+	history := p.judge.Histories.History(&set.ApplicationSet, 0, 0)
 	return func(app *argocd.Projection, d policy.Decision) policy.Decision {
 		if d.Outcome != policy.Allow || d.Step < 0 || repairs(d, app.AutoSync) {
 			return d
 		}
-		return d.Crowded(seen.Places(&places.Claim{
-			Set: set, Application: app.Name, UID: app.UID, Step: d.Step, Tracks: s.Track,
-			Track: s.TrackOf(app.Application.Labels), Version: app.ResourceVersion,
-		}))
+		c := places.Claim{Set: set, Application: app.Name, UID: app.UID, Step: d.Step, Version: app.ResourceVersion}
+		c = c.Within(&s.Settings, nil, app.Application.Labels, history.Past(app.Name))
+		return d.Crowded(seen.Places(&c))
 	}
 }

@@ -96,6 +96,12 @@ func (w *world) approvedOther(o *sought, a *approval) bool {
 
 // mayHaveApprovedOther reports the same if somebody may only have to fear it: the spec was written since.
 func (w *world) mayHaveApprovedOther(m *member, a *approval) bool {
+	return w.mayBeOfOther(m, a.at)
+}
+
+// mayBeOfOther reports whether what was said about an Application at a time may be about another spec than it is about to
+// deploy.
+func (w *world) mayBeOfOther(m *member, at time.Duration) bool {
 	beside := w.contentOf(&w.api.apps[m.name].Spec, nil)
-	return m.specified >= a.at.Truncate(time.Second) && beside != besideSource(m.truth.synced)
+	return m.specified >= at.Truncate(time.Second) && beside != besideSource(m.truth.synced)
 }

@@ -37,6 +37,9 @@ type testimony struct {
 	version int
 	// created is the UID of the ApplicationSet for which stepgate has created it; empty if somebody else has.
 	created string
+	// at is when it was made, and specs are what the specs of the Applications said then, beside the revisions.
+	at    time.Duration
+	specs map[string]content
 }
 
 // tester says the same of everything, some time after it was asked.
@@ -98,7 +101,10 @@ func (w *world) testimony(name, says, label string) {
 	e := &w.evidence
 	e.version++
 	old := e.objects[name]
-	now := testimony{name, label, says, e.version, e.created[name]}
+	now := testimony{name, label, says, e.version, e.created[name], w.now, w.specs()}
+	if old.name != "" {
+		now.at, now.specs = old.at, old.specs
+	}
 	if says == saysGone {
 		delete(e.objects, name)
 		delete(e.created, name)
@@ -136,7 +142,10 @@ func (w *world) lookForTests() {
 		label := labelOf(app)
 		checks, _ := w.conditions.checks(stepOf(app))
 		for _, c := range checks {
-			if c.creates || label == "" || len(w.speaking(c, label)) > 0 {
+			speaking := slices.DeleteFunc(w.speaking(c, label), func(t testimony) bool {
+				return w.mayBeOfOther(w.members[name], t.at)
+			})
+			if c.creates || label == "" || len(speaking) > 0 {
 				continue
 			}
 			object := c.name
@@ -151,6 +160,11 @@ func (w *world) lookForTests() {
 
 // test makes an object that says something after a while, if nothing else has changed it by then.
 func (w *world) test(object, label string, t tester) {
+	if _, exists := w.evidence.objects[object]; exists {
+		created := w.evidence.created[object]
+		w.testimony(object, saysGone, "")
+		w.evidence.created[object] = created
+	}
 	w.testimony(object, saysNothing, label)
 	version := w.evidence.version
 	w.after(t.after, func() {
@@ -160,11 +174,19 @@ func (w *world) test(object, label string, t tester) {
 	})
 }
 
-// runCreated is called when stepgate has an AnalysisRun created of a suite, for an ApplicationSet.
-func (w *world) runCreated(step int, suite, label, set string) {
+// runCreated is called when stepgate has an AnalysisRun created of a suite, for an ApplicationSet, that is made after a
+// moment.
+func (w *world) runCreated(step int, suite, label, set string, after time.Time) {
 	object := fmt.Sprintf("%s-%d-%s", suite, step+1, label)
-	if _, exists := w.evidence.objects[object]; exists {
-		return
+	for n := 2; ; n++ {
+		t, exists := w.evidence.objects[object]
+		if exists && (after.IsZero() || epoch.Add(t.at.Truncate(time.Second)).After(after)) {
+			return
+		}
+		if !exists {
+			break
+		}
+		object = fmt.Sprintf("%s-%d-%s-%d", suite, step+1, label, n)
 	}
 	w.evidence.created[object] = set
 	w.test(object, label, w.evidence.run)
@@ -217,6 +239,25 @@ func (w *world) speaking(c check, label string) (all []testimony) {
 	return all
 }
 
+// counting are the objects that a check asks about what an operation deploys: those that were made when the spec said what
+// it deploys, or what is deployed.
+func (w *world) counting(c check, o *sought) []testimony {
+	beside := besideSource(o.content)
+	return slices.DeleteFunc(w.speaking(c, w.labelOf(o)), func(t testimony) bool {
+		return beside != t.specs[o.m.name] && beside != besideSource(o.m.truth.synced)
+	})
+}
+
+// mayLackEvidence reports whether somebody has to fear that all objects of others that a check asks are of another spec.
+func (w *world) mayLackEvidence(o *sought) bool {
+	checks, _ := w.conditions.checks(o.step)
+	return slices.ContainsFunc(checks, func(c check) bool {
+		return !c.creates && !slices.ContainsFunc(w.counting(c, o), func(t testimony) bool {
+			return !w.mayBeOfOther(o.m, t.at)
+		})
+	})
+}
+
 // unverified reports whether an operation deploys something to which an object does not say yes that its step waits
 // for. It goes by the objects that there are at this moment.
 func (w *world) unverified(o *sought) (unmet, bool) {
@@ -229,7 +270,7 @@ func (w *world) unverified(o *sought) (unmet, bool) {
 	}
 	label := w.labelOf(o)
 	for _, c := range checks {
-		objects := w.speaking(c, label)
+		objects := w.counting(c, o)
 		if len(objects) == 0 {
 			return unmet{kind: "evidence", text: fmt.Sprintf("no %s speaks of %s", c.kind, label)}, true
 		}
@@ -245,9 +286,8 @@ func (w *world) unverified(o *sought) (unmet, bool) {
 // isCreated reports whether stepgate itself has the objects created that an operation lacks, and they would say yes.
 func (w *world) isCreated(o *sought) bool {
 	checks, unreadable := w.conditions.checks(o.step)
-	label := w.labelOf(o)
 	return !unreadable && w.evidence.run.says == saysYes && !slices.ContainsFunc(checks, func(c check) bool {
-		objects := w.speaking(c, label)
+		objects := w.counting(c, o)
 		return !c.creates && len(objects) == 0 ||
 			slices.ContainsFunc(objects, func(t testimony) bool { return t.says != saysYes })
 	})

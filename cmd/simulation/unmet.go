@@ -280,6 +280,8 @@ func (w *world) waitsFor(m *member) string {
 	}
 	a := w.approvalFor(o.step, o.revisions)
 	switch {
+	case w.mayLackEvidence(&o):
+		return "evidence"
 	case a == nil || !w.conditions.needsApproval(o.step):
 		return ""
 	case w.mayHaveApprovedOther(m, a):

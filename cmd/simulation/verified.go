@@ -32,6 +32,8 @@ type verified struct {
 	last time.Duration
 	// created is when an AnalysisRun was last created, by its step and label.
 	created map[runKey]time.Duration
+	// after is what that was to be younger than.
+	after map[runKey]time.Time
 }
 
 type runKey struct {
@@ -52,7 +54,7 @@ var verifiedKinds = evidence.Kinds{
 func (r *replica) verify() *verified {
 	r.verified = verified{
 		Reader: evidence.NewReader(verifiedKinds, versionsOfObjects{r.w}, objectsOfWorld{r.w}),
-		seen:   maps.Clone(r.w.evidence.objects), created: map[runKey]time.Duration{},
+		seen:   maps.Clone(r.w.evidence.objects), created: map[runKey]time.Duration{}, after: map[runKey]time.Time{},
 	}
 	return &r.verified
 }
@@ -97,13 +99,16 @@ func (r *replica) testified(t testimony) {
 }
 
 // Create is release.Creator: evidence.Creator in virtual time.
-func (r *replica) Create(set *policy.ApplicationSet, v settings.Verification, what string) {
+func (r *replica) Create(set *policy.ApplicationSet, v settings.Verification, what string, after time.Time) {
 	key := runKey{v.Step, evidence.LabelOf(what)}
-	if at, created := r.verified.created[key]; key.label == "" || created && r.w.now-at < createdFor {
+	if at, created := r.verified.created[key]; key.label == "" ||
+		created && r.w.now-at < createdFor && !after.After(r.verified.after[key]) {
 		return
 	}
-	r.verified.created[key] = r.w.now
-	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.runCreated(key.step, v.Selector["suite"], key.label, set.UID) })
+	r.verified.created[key], r.verified.after[key] = r.w.now, after
+	r.w.after(r.w.delay(10*time.Millisecond), func() {
+		r.w.runCreated(key.step, v.Selector["suite"], key.label, set.UID, after)
+	})
 }
 
 // object is what an object says, as those who run Jobs and AnalysisRuns write it.
@@ -130,6 +135,7 @@ func (t testimony) object() *unstructured.Unstructured {
 	}
 	o.Object["status"] = status
 	o.SetName(t.name)
+	o.SetCreationTimestamp(metav1.NewTime(epoch.Add(t.at.Truncate(time.Second))))
 	labels := map[string]string{"suite": t.suite(), evidence.RevisionLabel: t.label}
 	if t.created != "" {
 		labels[evidence.ForLabel] = t.created

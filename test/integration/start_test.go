@@ -65,6 +65,7 @@ func TestNothingIsStartedThatNobodyJudges(t *testing.T) {
 	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 	r.Eventually(func() error { return r.sync(cluster.Human, "prod", client.DryRunAll) }).Should(Succeed(),
 		"the gate is switched off")
+	r.pending("qa")
 	r.done("dev")
 	r.Eventually(func() (float64, error) {
 		return r.replica.Metric(r.ctx, "stepgate_starts_total", "result", "unjudged")

@@ -22,10 +22,12 @@ type Watch struct {
 	Synced     argocd.Content
 	Unseen     bool
 	OperatedAt time.Time
-	// Completed are the contents that Applications were seen to complete, by name.
+	// Completed are the contents that Applications were seen to complete, by name, in operations that OperatedAt started.
 	Completed map[string][]policy.Source
 	// Stale are those that Past does not show to be compared freshly.
 	Stale map[types.UID]bool
+	// Relabelled is the name of the Application whose labels have just changed.
+	Relabelled string
 	// The times are what policy.History has.
 	ContentAt, Joined, Respecified time.Time
 }
@@ -75,7 +77,7 @@ func (s *Watch) Past(app types.UID, _, _ uint64) policy.Past {
 func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) policy.History {
 	return policy.History{Joined: s.Joined, Respecified: s.Respecified, Of: func(name string) policy.Past {
 		position := s.Fresh[name]
-		past := policy.Past{}
+		past := policy.Past{Relabelled: name == s.Relabelled}
 		if position > changed {
 			past.Freshness = policy.Fresh
 		}
@@ -83,7 +85,9 @@ func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) poli
 			past.Freshness = policy.Newest
 		}
 		for _, source := range s.Completed[name] {
-			past.Completions = append(past.Completions, policy.Completion{Sources: []policy.Source{source}})
+			past.Completions = append(past.Completions, policy.Completion{
+				Sources: []policy.Source{source}, OperatedAt: s.OperatedAt,
+			})
 		}
 		return past
 	}}

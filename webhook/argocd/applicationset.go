@@ -20,6 +20,9 @@ type ApplicationSet struct {
 	// MaxUpdate has the maxUpdate of each step; nil if there is none. The gate does not count, but what stepgate starts
 	// by itself keeps to it.
 	MaxUpdate []*intstr.IntOrString
+	// CreatesOnly says that its controller writes to no Application that is there, and so starts no sync. What the flags
+	// of the controller say instead is not known.
+	CreatesOnly bool
 	// Labels are all its labels, and Subscriptions are the annotations that say who is told of its rollout. No decision
 	// looks at them.
 	Labels        map[string]string
@@ -31,6 +34,9 @@ func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	projected := &ApplicationSet{
 		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations),
 		Labels: set.Labels, Subscriptions: readSubscriptions(set.Annotations),
+	}
+	if policy := set.Spec.SyncPolicy; policy != nil && policy.ApplicationsSync != nil {
+		projected.CreatesOnly = !policy.ApplicationsSync.AllowUpdate()
 	}
 	if projected.RollingSync {
 		projected.MaxUpdate = maxUpdate(set.Spec.Strategy.RollingSync.Steps)

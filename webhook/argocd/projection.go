@@ -1,9 +1,11 @@
 package argocd
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,8 +38,12 @@ type Projection struct {
 	Deploys []policy.Source
 	// Deployed is what its last full sync deployed, as far as its stamp tells.
 	Deployed Content
+	// Unreconciled says that no application controller looks at it, and so none runs its operations.
+	Unreconciled bool
 	// Ours says that stepgate has started its last operation.
 	Ours bool
+	// ByHand is when somebody started its last full sync by hand; zero if Argo CD or stepgate did, or if there was none.
+	ByHand time.Time
 	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is
 	// about to find it OutOfSync.
 	NamespaceChanged bool
@@ -62,7 +68,9 @@ func NewProjection(app *argo.Application) *Projection {
 		Compared:     NewFingerprint(&app.Status.Sync),
 		Content:      ContentOf(&app.Spec),
 		ContentSince: specWritten(app),
+		Unreconciled: unreconciled(app.Annotations),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
+		ByHand:       byHand(&app.Status),
 
 		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
 
@@ -77,6 +85,12 @@ func NewProjection(app *argo.Application) *Projection {
 	o := operatedOf(app.Status.OperationState)
 	p.Deployed, p.Deploys = o.lastFull(&app.Spec, app.Operation).deployed(), deploying(app, o)
 	return p
+}
+
+// unreconciled mirrors canProcessApp of argo-cd v3.5.7, controller/appcontroller.go.
+func unreconciled(annotations map[string]string) bool {
+	skip, err := strconv.ParseBool(annotations[common.AnnotationKeyAppSkipReconcile])
+	return err == nil && skip
 }
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each

@@ -63,6 +63,7 @@ func TestAFailureIsNotForgotten(t *testing.T) {
 				now := Sibling(app)
 				g.Expect(now.LastFull).To(Equal(failed.LastFull))
 				g.Expect(now.LastSync).To(Equal(failed.LastSync))
+				g.Expect(HasRun(app, []string{newCommit})).To(BeTrue(), "nobody starts it again")
 				g.Expect(now.LastOperation.StartedAt).To(Equal(at(second).Time))
 			}
 			operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}, "Running", 70)

@@ -3,6 +3,7 @@ package evidence
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,8 +75,21 @@ func TestFound(t *testing.T) {
 		"it says something else": {[]*unstructured.Unstructured{one("a", "a secret")}, policy.Finding{Detail: "a says not yet"}},
 		"no status yet":          {[]*unstructured.Unstructured{object(g, "{metadata: {name: a, labels: {suite: smoke, stepgate.io/revision: abc}}}")}, policy.Finding{Detail: "a says not yet (its expression gives no answer)"}},
 	} {
-		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Among(v, "abc", tc.objects)).To(Equal(tc.want)) })
+		t.Run(name, func(t *testing.T) {
+			found := Among(v, "abc", tc.objects)
+			found.Each = nil
+			NewWithT(t).Expect(found).To(Equal(tc.want))
+		})
 	}
+	dated := Among(v, "abc", []*unstructured.Unstructured{
+		one("b", "'yes'", ", creationTimestamp: '2026-01-01T00:00:01Z'"),
+		one("a", "'yes'", ", creationTimestamp: '2026-01-01T00:00:00Z'"),
+	})
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	g.Expect(dated.Each).To(HaveExactElements(
+		And(HaveField("Detail", "a says yes"), HaveField("At", BeTemporally("==", at))),
+		And(HaveField("Detail", "b says yes"), HaveField("At", BeTemporally("==", at.Add(time.Second)))),
+	))
 	g.Expect(Among(v, "", []*unstructured.Unstructured{unlabelled})).To(Equal(policy.Finding{
 		Detail: "no label can stand for what is deployed",
 	}))

@@ -37,8 +37,9 @@ const (
 
 // Creator creates AnalysisRuns from AnalysisTemplates, for an ApplicationSet in its own namespace: whoever may write the
 // ApplicationSet may not be allowed to run anything elsewhere. There is one for each step, template and revision, as its
-// name says. So it does not matter how many replicas do it, and an AnalysisRun that somebody deletes is created again,
-// as long as something waits for it.
+// name says, and another one, with the next number, if that is older than the spec that is about to be deployed. So it
+// does not matter how many replicas do it, and an AnalysisRun that somebody deletes is created again, as long as
+// something waits for it.
 type Creator struct {
 	kind, templates schema.GroupVersionResource
 	reads           Getter
@@ -52,6 +53,9 @@ type run struct {
 	set  *policy.ApplicationSet
 	v    settings.Verification
 	what string
+	// after is what it has to be younger than, and number which one it is for the same step, template and revision.
+	after  time.Time
+	number int
 }
 
 // NewCreator returns a Creator of AnalysisRuns of a version.
@@ -62,16 +66,18 @@ func NewCreator(kind schema.GroupVersionResource, reads Getter, objects dynamic.
 	}
 }
 
-// Create has an AnalysisRun created that says whether a step of an ApplicationSet may deploy something. It never waits.
-func (c *Creator) Create(set *policy.ApplicationSet, v settings.Verification, what string) {
-	r := run{set, v, what}
-	if _, created := c.created.Get(r.key()); created || v.Template == "" || v.Namespace != set.Namespace ||
-		LabelOf(what) == "" {
+// Create has an AnalysisRun created that says whether a step of an ApplicationSet may deploy something, unless there is
+// one that was created after a moment. It never waits.
+func (c *Creator) Create(set *policy.ApplicationSet, v settings.Verification, what string, after time.Time) {
+	r := run{set: set, v: v, what: what, after: after}
+	last, created := c.created.Get(r.key())
+	if before, ok := last.(time.Time); created && ok && !after.After(before) || v.Template == "" ||
+		v.Namespace != set.Namespace || LabelOf(what) == "" {
 		return
 	}
 	select {
 	case c.wanted <- r:
-		c.created.Add(r.key(), true, createdFor)
+		c.created.Add(r.key(), after, createdFor)
 	default:
 	}
 }
@@ -86,7 +92,7 @@ func (c *Creator) Run(ctx context.Context) {
 		case r := <-c.wanted:
 			log := log.WithValues("applicationset", r.set.Namespace+"/"+r.set.Name, "step", r.v.Step+1, "template",
 				r.v.Template, "revision", LabelOf(r.what))
-			if err := c.create(ctx, r); err != nil {
+			if err := c.create(ctx, &r); err != nil {
 				log.Error(err, "AnalysisRun not created")
 				continue
 			}
@@ -97,16 +103,24 @@ func (c *Creator) Run(ctx context.Context) {
 
 func (r *run) key() string { return r.v.Namespace + "/" + r.name() }
 
-// name is the same for the same step, template and revision.
+// name is the same for the same step, template, revision and number.
 func (r *run) name() string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%s %d %s %s", r.set.UID, r.v.Step, r.v.Template, r.what)))
-	return fmt.Sprintf("%s-%d-%s", r.set.Name[:min(len(r.set.Name), longestName)], r.v.Step+1, hex.EncodeToString(sum[:5]))
+	set := r.set.Name[:min(len(r.set.Name), longestName)]
+	name := fmt.Sprintf("%s-%d-%s", set, r.v.Step+1, hex.EncodeToString(sum[:5]))
+	if r.number > 0 {
+		name += "-" + strconv.Itoa(r.number+1)
+	}
+	return name
 }
 
-// create creates one. That it exists already is no error.
-func (c *Creator) create(ctx context.Context, r run) error {
+// create creates one, or finds the one that counts. That it exists already is no error.
+func (c *Creator) create(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
+	if exists, err := c.find(ctx, r); exists || err != nil {
+		return err
+	}
 	template, err := c.reads.Get(ctx, c.templates, types.NamespacedName{Namespace: r.v.Namespace, Name: r.v.Template})
 	if err != nil {
 		return fmt.Errorf("AnalysisTemplate %s/%s: %w", r.v.Namespace, r.v.Template, err)
@@ -117,6 +131,23 @@ func (c *Creator) create(ctx context.Context, r run) error {
 		return err
 	}
 	return nil
+}
+
+// find numbers the AnalysisRun that is to be created: it is the first that there is not, or that counts. There are no more
+// than a Reader reads.
+func (c *Creator) find(ctx context.Context, r *run) (exists bool, err error) {
+	for ; r.number < mostObjects; r.number++ {
+		o, err := c.reads.Get(ctx, c.kind, types.NamespacedName{Namespace: r.v.Namespace, Name: r.name()})
+		switch {
+		case apierrors.IsNotFound(err):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("AnalysisRun %s: %w", r.key(), err)
+		case r.after.IsZero() || o.GetCreationTimestamp().After(r.after):
+			return true, nil
+		}
+	}
+	return false, fmt.Errorf("there are %d already: delete those that are older than the spec", mostObjects)
 }
 
 // of is the AnalysisRun of a template. As the Argo Rollouts controller does, it takes over what the template measures

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,10 +41,10 @@ func TestCreatedForOne(t *testing.T) {
 
 	teamA := checkedBy("a", "always-ok")
 	teamA.Selector = labels.Set{"check": "smoke", RevisionLabel: "of-another", ForLabel: "b"}
-	c.Create(&policy.ApplicationSet{Namespace: "argocd", Name: "a", UID: "a"}, teamA, commit)
+	c.Create(&policy.ApplicationSet{Namespace: "argocd", Name: "a", UID: "a"}, teamA, commit, time.Time{})
 	elsewhere := checkedBy("a", "always-ok")
 	elsewhere.Namespace = "tests"
-	c.Create(&policy.ApplicationSet{Namespace: "argocd", Name: "a", UID: "a"}, elsewhere, commit)
+	c.Create(&policy.ApplicationSet{Namespace: "argocd", Name: "a", UID: "a"}, elsewhere, commit, time.Time{})
 	var all []unstructured.Unstructured
 	g.Eventually(func() []unstructured.Unstructured {
 		list, err := objects.Resource(runs).List(t.Context(), metav1.ListOptions{})
@@ -74,5 +75,70 @@ func TestCreatedForOne(t *testing.T) {
 		"but not where stepgate has it created from its own": {checkedBy("b", "always-ok"), others, policy.NoAnswer},
 	} {
 		g.Expect(Among(&tc.v, commit, []*unstructured.Unstructured{tc.o}).Answer).To(Equal(tc.want), name)
+	}
+}
+
+// TestCreatedAgain has the parameters change at the same commit. The getter shows what was created, as made in the second
+// that is its number.
+func TestCreatedAgain(t *testing.T) {
+	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	second := func(n int) time.Time { return epoch.Add(time.Duration(n) * time.Second) }
+	const template = "{apiVersion: argoproj.io/v1alpha1, kind: AnalysisTemplate, metadata: {namespace: argocd, " +
+		"name: smoke}}"
+	set := &policy.ApplicationSet{Namespace: "argocd", Name: "a", UID: "a"}
+	named := func(number int) string {
+		return (&run{set: set, v: checkedBy("a", "smoke"), what: commit, number: number}).name()
+	}
+	first := named(0)
+	for name, tc := range map[string]struct {
+		made  []int // the seconds in which there was one made
+		after []time.Time
+		want  []string
+		fails bool
+	}{
+		"there is none":                    {after: []time.Time{{}}, want: []string{first}},
+		"there is one":                     {made: []int{1}, after: []time.Time{{}}},
+		"it is younger than the spec":      {made: []int{3}, after: []time.Time{second(2)}},
+		"it is as old as the spec":         {made: []int{2}, after: []time.Time{second(2)}, want: []string{first + "-2"}},
+		"the spec has changed twice":       {made: []int{1, 3}, after: []time.Time{second(4)}, want: []string{first + "-3"}},
+		"the second one is younger":        {made: []int{1, 5}, after: []time.Time{second(4)}},
+		"two Applications of the step ask": {made: []int{1}, after: []time.Time{second(3), second(2), second(3)}, want: []string{first + "-2"}},
+		"it is asked for twice":            {after: []time.Time{{}, {}}, want: []string{first}},
+		"there are as many as are read":    {made: []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, after: []time.Time{second(4)}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			reads := &getter{}
+			all := []*unstructured.Unstructured{object(g, template)}
+			for i, at := range tc.made {
+				o := &unstructured.Unstructured{}
+				o.SetNamespace("argocd")
+				o.SetName(named(i))
+				o.SetCreationTimestamp(metav1.NewTime(second(at)))
+				all = append(all, o)
+			}
+			reads.have(all...)
+			objects := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+				map[schema.GroupVersionResource]string{runs: "AnalysisRunList"})
+			c := NewCreator(runs, reads, objects)
+			for _, after := range tc.after {
+				c.Create(set, checkedBy("a", "smoke"), commit, after)
+			}
+			g.Expect(c.wanted).To(HaveLen(1), "it is created once for all")
+			r := <-c.wanted
+			other := r
+			err := c.create(t.Context(), &r)
+			g.Expect(err != nil).To(Equal(tc.fails))
+			if err == nil {
+				g.Expect(c.create(t.Context(), &other)).To(Succeed(), "another replica has looked at the same moment")
+			}
+			list, err := objects.Resource(runs).List(t.Context(), metav1.ListOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for _, o := range list.Items {
+				names = append(names, o.GetName())
+			}
+			g.Expect(names).To(Equal(tc.want))
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,32 +54,22 @@ func speaks(v *settings.Verification, selected []labels.Selector, name string, o
 	})
 }
 
-// said is what one object says.
-type said struct {
-	name string
-	policy.Finding
+// said is what an object of a name says, which was created at a time.
+func said(name string, at metav1.Time, found policy.Finding) policy.Finding {
+	found.Detail, found.At = name+" says "+found.Detail, at.Time
+	return found
 }
 
-// together is what objects say together: yes if there is one and all say yes, and no as soon as one says no.
-func together(v *settings.Verification, revision string, each []said) policy.Finding {
+// together is what objects say together.
+func together(v *settings.Verification, revision string, each []policy.Finding) policy.Finding {
 	switch {
 	case len(each) == 0:
 		return none(v, revision)
 	case len(each) > mostObjects:
 		return tooMany(revision)
 	}
-	slices.SortFunc(each, func(a, b said) int { return strings.Compare(a.name, b.name) })
-	all := policy.Finding{Answer: policy.Yes}
-	for _, one := range each {
-		one.Detail = one.name + " says " + one.Detail
-		if one.Answer == policy.No {
-			return one.Finding
-		}
-		if one.Answer != policy.Yes && all.Answer == policy.Yes || all.Detail == "" {
-			all = one.Finding
-		}
-	}
-	return all
+	slices.SortFunc(each, func(a, b policy.Finding) int { return strings.Compare(a.Detail, b.Detail) })
+	return policy.Together(each)
 }
 
 // none says that no object speaks of the revision, and who was to make it.
@@ -104,11 +95,11 @@ func Among(v *settings.Verification, what string, objects []*unstructured.Unstru
 	if revision == "" {
 		return unspeakable
 	}
-	var each []said
+	var each []policy.Finding
 	selected := selectors(v, revision)
 	for _, o := range objects {
 		if speaks(v, selected, o.GetName(), o.GetLabels()) {
-			each = append(each, said{o.GetName(), says(v, o)})
+			each = append(each, said(o.GetName(), o.GetCreationTimestamp(), says(v, o)))
 		}
 	}
 	return together(v, revision, each)

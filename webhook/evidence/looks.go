@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
@@ -129,7 +130,7 @@ func (l *looks) look(ctx context.Context, asked *look) {
 	}
 	before, _ := l.answers.Get(asked.question)
 	l.answers.Add(asked.question, answer{asked.versions, found}, kept)
-	if a, ok := before.(answer); !ok || a.found != found {
+	if a, ok := before.(answer); !ok || !reflect.DeepEqual(a.found, found) {
 		l.read(&asked.v)
 	}
 }

@@ -50,17 +50,17 @@ func (r *Reader) Read(ctx context.Context, v *settings.Verification, what string
 	case len(names) > mostObjects:
 		return tooMany(revision), nil
 	}
-	var each []said
+	var each []policy.Finding
 	for _, name := range names {
 		o, err := r.objects.Get(ctx, kind, types.NamespacedName{Namespace: v.Namespace, Name: name})
 		switch {
 		case apierrors.IsNotFound(err):
 		case errors.Is(err, ErrTooLarge):
-			each = append(each, said{name, expression.NotYet(ErrTooLarge.Error())})
+			each = append(each, said(name, metav1.Time{}, expression.NotYet(ErrTooLarge.Error())))
 		case err != nil:
 			return unread(v, err)
 		case speaks(v, selected, name, o.GetLabels()): // it may have got others since
-			each = append(each, said{name, says(v, o)})
+			each = append(each, said(name, o.GetCreationTimestamp(), says(v, o)))
 		}
 	}
 	return together(v, revision, each), nil

@@ -97,7 +97,11 @@ const maxHealth = 60
 // places are those that others than an Application have taken: also those that the ApplicationSet controller is about to
 // sync. If the Application is one of these, only those that come before it by name: one of them can always go.
 func (c *counting) places(application string) *policy.Places {
-	most, _ := limit(c.claim.Set, c.claim.Step, c.size)
+	size := c.size
+	if c.claim.Moved {
+		size = 1
+	}
+	most, _ := limit(c.claim.Set, c.claim.Step, size)
 	var taken []policy.Blocker
 	for _, b := range c.taken {
 		if b.Application != application {

@@ -124,9 +124,21 @@ type Claim struct {
 	// Tracks is the key of the label that tells the tracks of the ApplicationSet apart, and Track its value on the
 	// Application; empty where there is none. Places are counted within a track, with those that are in every track.
 	Tracks, Track string
-	Operation     argocd.Fingerprint
+	// Moved says that it was in another track a moment ago: it is in every track, and its own may be as small as can be.
+	Moved     bool
+	Operation argocd.Fingerprint
 	// ByHand says that no controller asks for the sync.
 	ByHand bool
+}
+
+// Within is the claim in the track of an Application: by its labels, by those that it has before the write, unless that
+// creates it or writes none, and by what was seen of it. To change the label is no way to another track's places.
+func (c Claim) Within(s *policy.Settings, before, labels map[string]string, seen policy.Past) Claim {
+	c.Tracks, c.Track = s.Track, s.TrackOf(labels)
+	if s.Track != "" && (seen.Relabelled || before != nil && before[s.Track] != labels[s.Track]) {
+		c.Track, c.Moved = "", true
+	}
+	return c
 }
 
 // isOf reports whether an Application is the one that a claim is about, at the version that the write was judged on.

@@ -96,6 +96,7 @@ type Sight struct {
 type counted struct {
 	step          int
 	tracks, track string
+	moved         bool
 }
 
 // counts are the places of these.
@@ -132,7 +133,7 @@ func (s *Sight) Places(c *Claim) *policy.Places {
 
 // count counts once for all claims of a step and a track.
 func (s *Sight) count(c *Claim) *counts {
-	key := counted{c.Step, c.Tracks, c.Track}
+	key := counted{c.Step, c.Tracks, c.Track, c.Moved}
 	n := s.counts[key]
 	if n == nil {
 		claim := *c

@@ -73,7 +73,7 @@ func (r *Releaser) reconcile(
 				app: nameOf(p), step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
 		}
-		starts := r.starts(p, &set.ApplicationSet, s)
+		starts := r.starts(p, set, s)
 		if (starts || waits(p, &set.ApplicationSet)) && (s.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
 			r.lookAt(l, p, starts)
 		}
@@ -117,7 +117,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		r.waiting.Wait(p.UID, types.UID(set.UID), d)
 	}
 	if d.Reason == policy.Unverified {
-		r.verify(l, &found.best)
+		r.verify(l, &found)
 	}
 	if len(d.Blockers) > 0 && d.Reason != policy.DependencyNotDone {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application

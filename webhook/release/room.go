@@ -16,10 +16,10 @@ func (r *Releaser) room(l *look, p *argocd.Projection, c *policy.Candidate) *pol
 		return nil
 	}
 	s := &l.settings.Settings
-	claim := &taken.Claim{
-		Set: l.set, Step: c.Step, Application: p.Name, Tracks: s.Track, Track: s.TrackOf(p.Application.Labels),
-	}
-	seen := taken.Seen(l.set, l.in.Siblings, claim)
+	history := r.judge.Histories.History(&l.set.ApplicationSet, 0, 0)
+	claim := taken.Claim{Set: l.set, Step: c.Step, Application: p.Name}.
+		Within(s, nil, p.Application.Labels, history.Past(p.Name))
+	seen := taken.Seen(l.set, l.in.Siblings, &claim)
 	if seen == nil || seen.Most == 0 {
 		return seen
 	}

@@ -106,15 +106,23 @@ func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) tim
 	return at
 }
 
-// starts reports whether stepgate itself starts the sync that an Application waits for: the ApplicationSet controller
-// asks for it, or would have to, as it has not deployed what it was compared with.
-func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, s settings.Settings) bool {
+// starts reports whether stepgate itself starts the sync that an Application waits for: Argo CD asks for it, or would
+// have to, as the Application has not deployed what it was compared with.
+func (r *Releaser) starts(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
 	if r.starter == nil || s.Mode != settings.Enforce || !s.Pin || !set.RollingSync || set.Deleting ||
-		a.Deleting || a.OperationSet || a.LastOperation.Running() {
+		a.Deleting || a.OperationSet || a.LastOperation.Running() || !startedByArgoCD(p, set) {
 		return false
 	}
 	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || r.altered(p))
+}
+
+// startedByArgoCD reports whether there is somebody in Argo CD who starts the syncs of an Application, and somebody who
+// runs them: auto-sync, or the ApplicationSet controller, which records whose syncs it starts. Where neither does, as
+// where somebody has switched automated sync off, it is for a person to start them.
+func startedByArgoCD(p *argocd.Projection, set *argocd.ApplicationSet) bool {
+	_, recorded := set.Recorded[p.Name]
+	return !p.Unreconciled && (p.AutoSync || recorded && !set.CreatesOnly)
 }
 
 // altered reports whether what is around the sources of an Application has changed since its last operation. That its
@@ -136,12 +144,36 @@ func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
 	return c.Compared && last.AtCompared || !c.Compared && slices.Equal(last.Other, c.Sources)
 }
 
-// wentBack reports whether an Application has deployed a candidate before, and something else since: somebody has rolled
-// it back.
-func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
+// wentBack reports whether somebody may have taken an Application back from a candidate: it has deployed it before, and
+// something else since, or somebody has synced it by hand to something else, and nothing shows that the candidate came
+// later. A short history does not have what it has deployed before. With auto-sync, Argo CD goes forward by itself.
+func (r *Releaser) wentBack(l *look, p *argocd.Projection, c *policy.Candidate) bool {
 	last := &p.Application.LastSync
-	return last.SameSources && (!c.Compared || !last.AtCompared) &&
-		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) })
+	if last.SameSources && (!c.Compared || !last.AtCompared) &&
+		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) }) {
+		return true
+	}
+	return !p.AutoSync && !p.ByHand.IsZero() && !last.AtCompared && !r.cameLater(l, p, c)
+}
+
+// cameLater reports whether a candidate is shown to have come after an Application was last synced by hand. The
+// ApplicationSet controller records when it has found an Application compared with another revision, or its spec
+// changed: as Waiting, or as Healthy if it was Synced then. An older candidate has to be one that an earlier step has
+// begun to sync since.
+func (r *Releaser) cameLater(l *look, p *argocd.Projection, c *policy.Candidate) bool {
+	if c.Compared {
+		recorded := l.set.Recorded[p.Name]
+		return (recorded.Healthy || !recorded.Started) && recorded.TransitionedAt.After(p.ByHand)
+	}
+	seen := r.judge.Histories.History(&l.set.ApplicationSet, 0, 0)
+	return slices.ContainsFunc(l.in.Siblings, func(sibling policy.Sibling) bool {
+		return 0 <= sibling.Step && sibling.Step < c.Step && slices.ContainsFunc(seen.Past(sibling.Name).Completions,
+			func(done policy.Completion) bool {
+				return done.OperatedAt.After(p.ByHand) && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
+					return !slices.Contains(done.Sources, s)
+				})
+			})
+	})
 }
 
 // startIfDue has a sync started that is due. d is what was decided about the candidate; settled says that it is for
@@ -153,7 +185,7 @@ func (r *Releaser) startIfDue(
 		l.turn(p.Name, false, r.judge.Clock.Now())
 		return false
 	}
-	if !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || wentBack(p, c)) {
+	if !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c)) {
 		return true
 	}
 	l.lookAfter(r.start(l, p, c))
@@ -174,7 +206,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 		l.lookAfter(until)
 	}
 	if d.Reason == policy.Unverified {
-		r.verify(l, &found.best)
+		r.verify(l, &found)
 	}
 	if d.Outcome == policy.Allow {
 		r.reserve(l, p, &found.best)

@@ -1,18 +1,21 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -42,6 +45,20 @@ func (s *starterFake) take() []string {
 
 // undone has an Application OutOfSync with what it was compared with, which it has not deployed.
 func undone(app *argo.Application) { app.Status.Sync.Status = "OutOfSync" }
+
+// recorded has the ApplicationSet record every other Application as Healthy, as its controller does after a rollout.
+func recorded(c *scenario.Cluster) {
+	set := c.Sets[0]
+	for _, app := range c.Apps {
+		if !slices.ContainsFunc(set.Status.ApplicationStatus, func(s argo.ApplicationSetApplicationStatus) bool {
+			return s.Application == app.Name
+		}) {
+			set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+				Application: app.Name, Step: app.Labels["step"], Status: "Healthy",
+			})
+		}
+	}
+}
 
 // drifts has an Application OutOfSync although it has deployed b.
 func drifts(app *argo.Application) {
@@ -75,7 +92,9 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 		scenario string
 		follows  bool
 		mode     settings.Mode
-		edit     func(*scenario.Cluster)
+		// unrecorded says that the ApplicationSet records no other Application.
+		unrecorded bool
+		edit       func(*scenario.Cluster)
 		// around is what was around the sources when prod was deployed.
 		around string
 		want   []string
@@ -130,6 +149,37 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 				})
 			}
 		}},
+		"nobody in Argo CD starts it: progressive syncs are off, and somebody has switched automated sync off": {
+			unrecorded: true, edit: func(c *scenario.Cluster) {
+				undone(prod(c))
+				prod(c).Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Enabled: ptr.To(false)}}
+			},
+		},
+		"auto-sync starts it": {unrecorded: true, edit: autoSynced, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"the controller only creates": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateOnly)
+		}},
+		"the controller only creates and deletes": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateDelete)
+		}},
+		"the controller only creates, and auto-sync starts it": {edit: func(c *scenario.Cluster) {
+			autoSynced(c)
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateOnly)
+		}, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"the controller creates and updates": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			applicationsSync(c, argo.ApplicationsSyncPolicyCreateUpdate)
+		}, want: []string{"argocd/prod step 3"}},
+		"no application controller runs it": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			prod(c).Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "true"}
+		}},
+		"an application controller runs it": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			prod(c).Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "false"}
+		}, want: []string{"argocd/prod step 3"}},
 		"everything is bypassed": {edit: func(c *scenario.Cluster) {
 			undone(prod(c))
 			bypass(c)
@@ -164,6 +214,9 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(c)
 			}
+			if !tc.unrecorded {
+				recorded(c)
+			}
 			config := scenario.Releasing()
 			config.Mode = tc.mode
 			r, starter := newReleasing(config, c), &starterFake{follows: tc.follows}
@@ -181,6 +234,132 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nobody is woken up for it")
 		})
 	}
+}
+
+// TestNothingGoesForwardAfterSomebodyWentBack: prod was synced to a by hand, two minutes ago, and was compared with b then.
+// The history may have only the last entries.
+func TestNothingGoesForwardAfterSomebodyWentBack(t *testing.T) {
+	const before, after = -3 * time.Minute, -time.Minute
+	admin := argo.OperationInitiator{Username: "admin"}
+	operation := func(app *argo.Application) *argo.Operation { return &app.Status.OperationState.Operation }
+	for name, tc := range map[string]struct {
+		// since is when the ApplicationSet controller recorded prod with the status; Waiting if it is empty.
+		since   time.Duration
+		status  argo.ProgressiveSyncStatusCode
+		edit    func(*argo.Application)
+		starts  bool
+		history string // overrides those that are tried
+	}{
+		"by kubectl":                    {since: before},
+		"through argocd-server":         {since: before, edit: func(app *argo.Application) { operation(app).InitiatedBy = admin }},
+		"b has come since":              {since: after, starts: true},
+		"the spec has changed since":    {since: after, status: "Healthy", starts: true},
+		"b was being synced, and ended": {since: after, status: "Progressing"},
+		"in the same second":            {since: -2 * time.Minute},
+		"it failed":                     {since: before, edit: func(app *argo.Application) { app.Status.OperationState.Phase = "Failed" }},
+		"Argo CD was about to":          {since: before, status: "Pending", starts: true},
+		"a controller has synced it":    {since: before, edit: func(app *argo.Application) { operation(app).InitiatedBy.Automated = true }, starts: true, history: "a"},
+		"Argo CD syncs it by itself": {since: before, edit: func(app *argo.Application) {
+			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+		}, starts: true, history: "a"},
+		"a dry run since": {since: before, edit: func(app *argo.Application) { operation(app).Sync.DryRun = true }},
+		"a dry run since, of what ran b": {since: before, edit: func(app *argo.Application) {
+			operation(app).Sync.DryRun = true
+			app.Status.History[0].InitiatedBy.Automated = true
+		}, starts: true, history: "c"},
+	} {
+		for _, history := range []string{"ba", "a", ""} {
+			t.Run(name+" "+history, func(t *testing.T) {
+				if tc.history != "" {
+					history = tc.history
+				}
+				c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+				prod := c.Apps[1]
+				undone(prod)
+				prod.Status.OperationState = &argo.OperationState{
+					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+					StartedAt:  metav1.NewTime(scenario.Noon.Add(-2 * time.Minute)),
+					FinishedAt: ptr.To(metav1.NewTime(scenario.Noon.Add(-110 * time.Second))),
+					SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("a"), Source: prod.Spec.GetSource()},
+				}
+				for _, revision := range history {
+					prod.Status.History = append(prod.Status.History, argo.RevisionHistory{
+						Revision: scenario.Commit(string(revision)), Source: prod.Spec.GetSource(),
+						DeployedAt: metav1.NewTime(scenario.Noon.Add(-110 * time.Second)),
+					})
+				}
+				if tc.edit != nil {
+					tc.edit(prod)
+				}
+				c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
+					Application: "prod", Step: "3", Status: cmp.Or(tc.status, "Waiting"),
+					LastTransitionTime: ptr.To(metav1.NewTime(scenario.Noon.Add(tc.since))),
+				}}
+				starts := tc.starts && (history != "ba" || tc.status == "Pending") // what it has run before has not come since
+				NewWithT(t).Expect(startsIn(newReleasing(scenario.Releasing(), c), time.Minute)).To(Equal(starts))
+			})
+		}
+	}
+}
+
+// TestATrainGoesOnAfterASyncByHand, but not to what was there before that: dev has completed b, prod ran a when somebody
+// synced it by hand, and both were compared with c since.
+func TestATrainGoesOnAfterASyncByHand(t *testing.T) {
+	for name, tc := range map[string]struct {
+		automated bool
+		completed time.Duration
+		want      bool
+	}{
+		"dev was synced to b since":               {completed: -time.Minute, want: true},
+		"somebody may have gone back":             {completed: -time.Hour},
+		"stepgate has started it, and b is older": {automated: true, completed: -time.Hour, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
+			dev, prod := c.Apps[0], c.Apps[1]
+			undone(prod)
+			config, source := scenario.Releasing(), prod.Spec.GetSource()
+			config.Pin, config.Start = settings.PinQualified, true
+			ran := func(revision string, at time.Duration) argo.RevisionHistory {
+				return argo.RevisionHistory{
+					Revision: scenario.Commit(revision), Source: source, DeployedAt: metav1.NewTime(scenario.Noon.Add(at)),
+					InitiatedBy: argo.OperationInitiator{Username: argocd.Starter, Automated: tc.automated},
+				}
+			}
+			dev.Status.History = argo.RevisionHistories{ran("a", -2*time.Hour), ran("b", tc.completed)}
+			prod.Status.History = argo.RevisionHistories{ran("a", -2*time.Minute)}
+			recorded(c)
+			c.Sets[0].Status.ApplicationStatus[1].LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Minute)))
+			r := newReleasing(config, c)
+			r.watch.OperatedAt = scenario.Noon.Add(tc.completed)
+			r.watch.Completed = map[string][]policy.Source{
+				"dev": {{Key: argocd.SourceKey(source), Revision: scenario.Commit("b")}},
+			}
+			NewWithT(t).Expect(startsIn(r, time.Minute)).To(Equal(tc.want))
+		})
+	}
+}
+
+// startsIn reports whether a Releaser has anything started within a time.
+func startsIn(r *releasing, within time.Duration) bool {
+	starter := &starterFake{}
+	r.StartWith(starter)
+	for end := r.clock.Now().Add(within); r.clock.Now().Before(end) && len(starter.started) == 0; {
+		r.Reconcile(guestbook)
+		r.clock.Step(startGrace)
+	}
+	return len(starter.started) > 0
+}
+
+// autoSynced has Argo CD sync prod by itself, which has something to deploy.
+func autoSynced(c *scenario.Cluster) {
+	undone(c.Apps[2])
+	c.Apps[2].Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+}
+
+// applicationsSync says what the ApplicationSet controller does with Applications.
+func applicationsSync(c *scenario.Cluster, policy argo.ApplicationsSyncPolicy) {
+	c.Sets[0].Spec.SyncPolicy = &argo.ApplicationSetSyncPolicy{ApplicationsSync: &policy}
 }
 
 // bypass lets everything through for an hour.
@@ -256,6 +435,7 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(c)
 			}
+			recorded(c)
 			r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
 			r.StartWith(starter)
 			r.Reconcile(guestbook)
@@ -343,6 +523,7 @@ func TestNewerCommitsDoNotPutTheFirstStepOff(t *testing.T) {
 	c := scenario.Of("1:dev=Healthy@b")
 	undone(c.Apps[0])
 	c.Apps[0].Status.ReconciledAt = ptr.To(metav1.NewTime(scenario.Noon))
+	recorded(c)
 	r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
 	r.StartWith(starter)
 	for range 20 {

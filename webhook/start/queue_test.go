@@ -114,21 +114,13 @@ func TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite(t *testin
 			app.Status.Sync.ComparedTo = argo.ComparedTo{Sources: app.Spec.Sources, Destination: app.Spec.Destination}
 			app.Status.Sync.Revision, app.Status.Sync.Revisions = "", []string{guestbook.NewCommit, guestbook.OldCommit}
 		}, want: `{"prune":false,"revisions":["` + guestbook.NewCommit + `","` + guestbook.OldCommit + `"]}`},
-		"its own policy": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+		"its own policy": {edit: func(app *argo.Application, set *argo.ApplicationSet) {
 			app.Spec.SyncPolicy = &argo.SyncPolicy{
 				SyncOptions: argo.SyncOptions{"Validate=false"}, Retry: &argo.RetryStrategy{Limit: 2},
 				Automated: &argo.SyncPolicyAutomated{Enabled: ptr.To(false), Prune: ptr.To(true)},
 			}
+			set.Spec.Template.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(true)}}
 		}, want: `{"options":["Validate=false"],"prune":true,"retry":2,"revision":"` + guestbook.NewCommit + `"}`},
-		"the template has switched automated sync off": {edit: func(app *argo.Application, set *argo.ApplicationSet) {
-			off := &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Enabled: ptr.To(false), Prune: ptr.To(true)}}
-			app.Spec.SyncPolicy, set.Spec.Template.Spec.SyncPolicy = off, off
-		}, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
-		"a template patch may have": {edit: func(app *argo.Application, set *argo.ApplicationSet) {
-			off := &argo.SyncPolicyAutomated{Enabled: ptr.To(false), Prune: ptr.To(true)}
-			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: off}
-			set.Spec.TemplatePatch = ptr.To("spec: {syncPolicy: {automated: {enabled: false}}}")
-		}, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
 		"Argo CD syncs it by itself": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
 			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(true)}}
 		}, want: `{"prune":true,"revision":"` + guestbook.NewCommit + `"}`},

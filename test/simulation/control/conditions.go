@@ -29,7 +29,7 @@ func ofConditions() []part {
 		row("Paused", "paused"),
 		take("ApprovalRevision", approval, `approval.Step != d.Step || approval.What != what`, `approval.Step != d.Step`),
 		take("ApprovalStep", approval, `approval.Step != d.Step || approval.What != what`, `approval.What != what`),
-		take("ApprovalSpec", approval, `case in.predates(approval):`, `case false:`),
+		take("ApprovalSpec", approval, `case in.predates(approval.At):`, `case false:`),
 		take("FourEyes", approval, `case c.FourEyes && in.started(d.Step, approval.By):`, `case false:`),
 		take("FourEyesByHand", approval, `return in.StartedBy == user || slices`, `return slices`),
 		take("FourEyesEarlier", approval, `return in.StartedBy == user || slices`,
@@ -57,6 +57,7 @@ func ofConditions() []part {
 const (
 	verify = "webhook/judge/evidence.go"
 	found  = "webhook/evidence/find.go"
+	said   = "policy/evidence.go"
 )
 
 // ofEvidence are the parts of the evidence that steps wait for. They are looked for in histories with evidence.
@@ -67,9 +68,10 @@ func ofEvidence() []part {
 			`found, err := j.Evidence.Known(s.Verify)(v.Verification, what), ctx.Err()`),
 		take("EvidenceLabel", found, `own[RevisionLabel], own[ForLabel] = revision, v.For`, `own[ForLabel] = v.For`),
 		take("EvidenceFor", found, `own[RevisionLabel], own[ForLabel] = revision, v.For`, `own[RevisionLabel] = revision`),
-		take("EvidenceAll", found, `if one.Answer == policy.No {`, `if one.Answer == policy.Yes {`),
-		take("EvidenceWaits", found, `if one.Answer != policy.Yes && all.Answer == policy.Yes || all.Detail == "" {`,
-			`if one.Answer == policy.Yes && all.Answer != policy.Yes || all.Detail == "" {`),
+		take("EvidenceAll", said, `if one.Answer == No {`, `if one.Answer == Yes {`),
+		take("EvidenceWaits", said, `if one.Answer != Yes && all.Answer == Yes {`,
+			`if one.Answer == Yes && all.Answer != Yes {`),
+		take("EvidenceSpec", said, `.without(in.predates)`, ``),
 		take("EvidenceLeaving", "webhook/evidence/answer.go", `case o.GetDeletionTimestamp() != nil:`, `case false:`),
 		take("EvidenceStep", verify, `if v.Step != step {`, `if v.Step == step {`),
 		take("EvidenceWakes", found, `return v.Resource == kind && v.Namespace == namespace`, `return false`),
