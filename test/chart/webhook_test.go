@@ -79,8 +79,8 @@ func TestEveryRuleNamesItsVersions(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range rendered(g, t, "--set=config.mode=enforce", "--set=start.enabled=true", "--set=config.maxUpdate=true",
-		"--set=config.verify.kinds={analysisruns.v1alpha1.argoproj.io}", "--set=config.verify.create=true",
+	for _, o := range rendered(g, t, "--set=config.mode=enforce", "--set=start.enabled=true",
+		"--set=config.maxUpdate=true", "--set=config.verify.kinds={analysisruns.v1alpha1.argoproj.io}", "--set=config.verify.create=true",
 	) {
 		look(o.Object)
 	}

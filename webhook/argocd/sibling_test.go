@@ -384,7 +384,9 @@ func TestKeeps(t *testing.T) {
 		return &argo.ApplicationSetSyncPolicy{ApplicationsSync: &p}
 	}
 	failed := func(reason string, status argo.ApplicationSetConditionStatus) []argo.ApplicationSetCondition {
-		return []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Reason: reason}}
+		return []argo.ApplicationSetCondition{
+			{Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Reason: reason},
+		}
 	}
 	for name, row := range map[string]struct {
 		policy     *argo.ApplicationSetSyncPolicy
