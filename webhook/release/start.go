@@ -110,8 +110,8 @@ func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) tim
 // asks for it, or would have to, as it has not deployed what it was compared with.
 func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
-	if r.starter == nil || s.Mode != settings.Enforce || !s.Pin || !set.RollingSync || set.Deleting ||
-		a.Deleting || a.OperationSet || a.LastOperation.Running() {
+	if r.starter == nil || s.Mode != settings.Enforce || !set.RollingSync || set.Deleting || a.Deleting ||
+		a.OperationSet || a.LastOperation.Running() {
 		return false
 	}
 	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || r.altered(p))
