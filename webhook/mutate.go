@@ -62,7 +62,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	}
 	response.Warnings = append(response.Warnings, m.candidates(w, in)...)
 	pin := m.pin(w, in)
-	if v, held := m.hold(ctx, w, in, pin); held {
+	if v, held := m.hold(ctx, w, pin); held {
 		m.gate.conclude(ctx, log, w, v)
 		response.Patches, response.AuditAnnotations = withoutOperation(w), v.AuditAnnotations()
 		return response
@@ -127,7 +127,7 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 //
 // The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
 // through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
-func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin pinned) (v judge.Verdict, held bool) {
+func (m *Mutator) hold(ctx context.Context, w *judge.Write, pin pinned) (v judge.Verdict, held bool) {
 	// A new spec has to be stored before Argo CD can compare it.
 	respecified := !w.Target.SpecCompared
 	if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {

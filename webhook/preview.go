@@ -133,7 +133,7 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 		pin := p.mutator.pin(w, in)
 		answer.Pinned = pin.Revisions
 		judged = w.With(pin.Pinned(w.App))
-		v, answer.Held = p.mutator.hold(ctx, w, in, pin)
+		v, answer.Held = p.mutator.hold(ctx, w, pin)
 	}
 	if !answer.Held {
 		v = p.gate.placed(ctx, judged, p.judge.Judge(ctx, judged))
