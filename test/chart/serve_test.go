@@ -255,8 +255,8 @@ func TestHelmTestInAuditMode(t *testing.T) {
 	text, err := helmTest(t, "stepgate", "audited")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(
-		MatchRegexp("^passed: stepgate is in audit mode; the API server warned: .*stepgate \\(audit mode\\) would deny this " +
-			"sync: step 2 of ApplicationSet audited/stepgate-selftest"),
+		MatchRegexp("^passed: stepgate is in audit mode; the API server warned: .*stepgate \\(audit mode\\) would deny " +
+			"this sync: step 2 of ApplicationSet audited/stepgate-selftest"),
 	)
 	g.Expect(text).To(HaveSuffix("; the mutating webhook answered, too\n"))
 }
