@@ -156,7 +156,7 @@ func (dep *Dependency) weigh(in Input, found []Blocker, set *ApplicationSet, a *
 	if !ok && past.Freshness < Fresh && in.Settings.Require.asks(comparisonOlder.level) {
 		b, ok = Blocker{
 			Application: a.Name, Cluster: a.Cluster, Reason: ComparisonOlder, ComparedAt: a.ReconciledAt,
-			Detail: "not known to be compared since the change was seen",
+			Refreshing: a.RefreshRequested, Detail: "not known to be compared since the change was seen",
 		}, true
 	}
 	if ok {

@@ -60,8 +60,8 @@ func afterRows() map[string]afterRow {
 			infra.Past = func(*policy.Application) policy.Past { return policy.Past{} }
 		}, comesAfter + "net (ComparisonOlder: not known to be compared since the change was seen). Next: refresh net: " +
 			"argocd app get net --refresh"},
-		"at level synced that does not matter": {"1:net", func(in *policy.Input, infra *policy.Dependency) {
-			in.Settings.Require = policy.RequireSynced
+		"at level health that does not matter": {"1:net", func(in *policy.Input, infra *policy.Dependency) {
+			in.Settings.Require = policy.RequireHealth
 			infra.Past = func(*policy.Application) policy.Past { return policy.Past{} }
 		}, allowed},
 		"there is nothing of the name": {"", func(_ *policy.Input, infra *policy.Dependency) { infra.Set = nil }, comesAfter +

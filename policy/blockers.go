@@ -69,7 +69,7 @@ func (in *Input) stops(sibling *Sibling, step int) (why stop) {
 func (s *Sibling) blocker(why stop) Blocker {
 	return Blocker{
 		Application: s.Name, Cluster: s.Cluster, Step: s.earliest(), Reason: why.Reason, Detail: why.detail,
-		ComparedAt: s.ReconciledAt, NotBefore: why.until,
+		ComparedAt: s.ReconciledAt, Refreshing: s.RefreshRequested, NotBefore: why.until,
 	}
 }
 

@@ -52,7 +52,7 @@ func trainFrom(c *choices) policy.Input {
 		past[a.Name] = p
 		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&a))
 	}
-	in.Peers, in.History.Of = in.Siblings, func(name string) policy.Past { return past[name] }
+	in.History.Of = func(name string) policy.Past { return past[name] }
 	in.Target.Ran = of(c, in.Target.Ran, in.Target.Ran, dev.Ran[:1+c.upTo(3)])
 	in.History.Altered, in.History.ContentSince = c.rarely(4), of(c, time.Time{}, done[2].Since)
 	in.Settings.Conditions = c.conditions(of(c, done...).Sources)
@@ -101,7 +101,7 @@ func longTrain(siblings, revisions int) policy.Input {
 		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&a))
 	}
 	in.Target.Ran = in.Siblings[0].Ran[:1]
-	in.Peers, in.History.Of = in.Siblings, func(name string) policy.Past { return past[name] }
+	in.History.Of = func(name string) policy.Past { return past[name] }
 	in.Settings.Conditions.Approve.All = true
 	return in
 }

@@ -41,7 +41,7 @@ func train() policy.Input {
 			Operation: policy.Operation{Written: true, Automated: true},
 		},
 		ApplicationSet: set, Siblings: []policy.Sibling{set.Place(&dev)}, Now: start.Add(59 * time.Minute),
-		Settings: policy.Settings{Require: policy.RequireRevision, Pin: true, Train: true, Settling: -1},
+		Settings: policy.Settings{Require: policy.RequireRevision, Train: true, Settling: -1},
 		History:  policy.History{Of: func(string) policy.Past { return past }},
 	}
 }

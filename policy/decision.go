@@ -86,9 +86,10 @@ type Blocker struct {
 	// Detail says what was seen, such as "Progressing". It may be empty. It never holds a time that changes while
 	// nothing else does, and no resourceVersion.
 	Detail string
-	// ComparedAt is when Argo CD last compared it; zero when never. It is for whoever asks for a refresh, and never
-	// shown.
+	// ComparedAt is when Argo CD last compared it; zero when never. Refreshing says that a refresh of it is requested
+	// already. They are for whoever asks for a refresh, and never shown.
 	ComparedAt time.Time
+	Refreshing bool
 	// NotBefore is when it ends by itself to be a blocker; zero when that is not known.
 	NotBefore time.Time
 }

@@ -18,14 +18,14 @@ var (
 	// asked beside them.
 	siblingRows = []blocking{
 		operationInProgress, notReconciled, notHealthy,
-		notHydrated, comparedUnhydrated, syncUnknown, specNotCompared, refreshPending, healthStale, notSynced,
+		notHydrated, comparedUnhydrated, syncUnknown, specNotCompared, healthStale, notSynced,
 		operationFailed,
 		revisionMismatch, comparisonOlder,
 	}
 	// stepRows deny although every sibling is done.
 	stepRows = []waiting{
-		specSettling, applicationSetFailing, targetOutdated, alreadySynced, notProven, tooManyFailures, verifyFailed,
-		unverified, notApproved, windowClosed, maxUpdateReached,
+		specSettling, applicationSetFailing, targetOutdated, notProven, tooManyFailures, verifyFailed, unverified,
+		notApproved, windowClosed, maxUpdateReached,
 	}
 )
 

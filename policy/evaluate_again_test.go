@@ -1,46 +1,49 @@
 package policy_test
 
-import "github.com/stepgate/stepgate/policy"
+import (
+	"testing"
 
-// againRows are syncs of an Application that became Pending at second 50, where its sync began at a second.
-func againRows() map[string]row {
-	again := func(scenario string) row {
-		return row{
-			scenario: scenario, wantReason: policy.AlreadySynced,
-			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn",
-		}
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// TestRepeated asks for syncs of an Application that became Pending at second 50, where its sync began at a second.
+func TestRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		scenario string
+		want     bool
+	}{
+		"the controller asks for the same sync again": {"1:dev > 2:prod,auto,began:51 | prod/2/50", true},
+		"again, after the controller has noticed":     {"1:dev > 2:prod,auto,began:51 | prod/2/52/started", true},
+		"the operation names its revision":            {"1:dev > 2:prod,auto,pinned,began:51 | prod/2/50", true},
+		"the first step syncs again":                  {"> 1:prod,auto,began:51 | prod/1/50", true},
+		"the same, and the history says so":           {"1:dev > 2:prod,auto,began:51,ran:a | prod/2/50", true},
+		"somebody syncs again":                        {"1:dev > 2:prod,began:51 | prod/2/50", false},
+		"it was synced before its turn":               {"1:dev > 2:prod,auto,began:49 | prod/2/50", false},
+		"it was synced in the second of its turn":     {"1:dev > 2:prod,auto,began:50 | prod/2/50", false},
+		"it is not known when its turn began":         {"1:dev > 2:prod,auto,began:51", false},
+		"the sync was of another revision":            {"1:dev > 2:prod,auto,began:51,ran:b | prod/2/50", false},
+		"the sync was of another source":              {"1:dev@a,fresh > 2:prod,auto,began:51,ran:a,respecified | prod/2/50", false},
+		"the sync was to another destination":         {"1:dev@a,fresh > 2:prod,auto,began:51,ran:a,moved | prod/2/50", false},
+		"it was found OutOfSync after the sync":       {"1:dev > 2:prod,auto,began:51,mend | prod/2/50", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(policy.Repeated(scenario(tc.scenario))).To(Equal(tc.want))
+		})
 	}
-	admit := func(scenario string) row {
-		return row{
-			scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)",
-		}
-	}
-	rows := map[string]row{
-		"the controller asks for the same sync again": again("1:dev > 2:prod,auto,began:51 | prod/2/50"),
-		"again, after the controller has noticed":     again("1:dev > 2:prod,auto,began:51 | prod/2/52/started"),
-		"somebody syncs again":                        admit("1:dev > 2:prod,began:51 | prod/2/50"),
-		"the operation names its revision":            admit("1:dev > 2:prod,auto,pinned,began:51 | prod/2/50"),
-		"it was synced before its turn":               admit("1:dev > 2:prod,auto,began:49 | prod/2/50"),
-		"it was synced in the second of its turn":     admit("1:dev > 2:prod,auto,began:50 | prod/2/50"),
-		"it is not known when its turn began":         admit("1:dev > 2:prod,auto,began:51"),
-		"the same, and the history says so":           again("1:dev > 2:prod,auto,began:51,ran:a | prod/2/50"),
-		"the sync was of another revision":            admit("1:dev > 2:prod,auto,began:51,ran:b | prod/2/50"),
-		"the sync was of another source":              admit("1:dev@a,fresh > 2:prod,auto,began:51,ran:a,respecified | prod/2/50"),
-		"the sync was to another destination":         admit("1:dev@a,fresh > 2:prod,auto,began:51,ran:a,moved | prod/2/50"),
-		"it was found OutOfSync after the sync":       admit("1:dev > 2:prod,auto,began:51,mend | prod/2/50"),
-	}
-	lenient := admit("1:dev > 2:prod,auto,began:51 | prod/2/50")
-	lenient.settings.Require = policy.RequireSynced
-	rows["where no revision is asked for"] = lenient
-	rows["what holds it up comes first"] = row{
-		scenario: "1:dev=Degraded > 2:prod,auto,began:51 | prod/2/50", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
-	}
-	first := row{
-		scenario: "> 1:prod,auto,began:51 | prod/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true,
-	}
-	rows["the first step may always sync again"] = first
-	return rows
+}
+
+// TestARepetitionIsAllowed pins that the rule has nothing against it: the Mutator holds it.
+func TestARepetitionIsAllowed(t *testing.T) {
+	g := NewWithT(t)
+	in := scenario("1:dev > 2:prod,auto,pinned,began:51 | prod/2/50")
+	g.Expect(policy.Repeated(in)).To(BeTrue())
+	d := policy.Evaluate(in)
+	g.Expect(d.Outcome).To(Equal(policy.Allow))
+	d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
+	g.Expect(d.Message()).To(Equal(
+		"step 2 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn"))
 }
 
 // provenRows are syncs of qa, on a train, to a, which dev has completed and gone on from to b. qa has been synced from

@@ -16,9 +16,9 @@ type blocker struct {
 const nowhere = policy.RequireHealth + 1
 
 const (
-	one    = "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev "
-	health = policy.RequireHealth
-	synced = policy.RequireSynced
+	one      = "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev "
+	health   = policy.RequireHealth
+	revision = policy.RequireRevision
 )
 
 func blockerRows() map[string]row {
@@ -38,30 +38,29 @@ func blockerRows() map[string]row {
 			scenario: "> 2:prod | dev/1", wantFrom: health, wantReason: policy.NotCreated, wantMessage: one + "(NotCreated). Next: wait until the ApplicationSet controller has created dev",
 		},
 
-		"its sync status is Unknown":                                 {scenario: "1:dev=Healthy/Unknown > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
-		"it has no sync status":                                      {scenario: "1:dev,nosync > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
-		"its spec was not compared":                                  {scenario: "1:dev,respec > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared). Next: refresh dev: argocd app get dev --refresh"},
-		"a refresh is pending":                                       {scenario: "1:dev,refresh > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending). Next: wait until Argo CD has compared dev"},
-		"its operation ended later":                                  {scenario: "1:dev,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
-		"it synced another revision in the second of its comparison": {scenario: "1:dev,ended:100,elsewhere > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared in the second in which its last operation ended). Next: wait until Argo CD has compared dev"},
-		"its operation failed later":                                 {scenario: "1:dev,failed:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
-		"it is OutOfSync":                                            {scenario: "1:dev=Healthy/OutOfSync > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
-		"it is something unheard of":                                 {scenario: "1:dev=Healthy/Sideways,synced:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: Sideways). Next: sync dev first: argocd app sync dev"},
-		"its last sync was of less":                                  {scenario: "1:dev=Healthy/OutOfSync,syncedold:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
-		"no comparison followed":                                     {scenario: "1:dev=Healthy/OutOfSync,synced:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: found OutOfSync within 5 s of its last sync, and not compared since). Next: wait until Argo CD has compared dev"},
-		"no second passed since sync":                                {scenario: "1:dev=Healthy/OutOfSync,ended:100,synced:100 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: found OutOfSync within 5 s of its last sync, and not compared since). Next: wait until Argo CD has compared dev"},
-		"too soon after its sync":                                    {scenario: "1:dev=Healthy/OutOfSync,ended:95,synced:95 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: found OutOfSync within 5 s of its last sync, and not compared since). Next: wait until Argo CD has compared dev"},
-		"its hydration runs":                                         {scenario: "1:dev,hydrating > 2:prod", wantFrom: synced, wantReason: policy.NotHydrated, wantMessage: one + "(NotHydrated: Hydrating). Next: wait until the source hydrator has hydrated dev, or read its status.sourceHydrator"},
-		"its hydration failed":                                       {scenario: "1:dev,unhydrated > 2:prod", wantFrom: synced, wantReason: policy.NotHydrated, wantMessage: one + "(NotHydrated: Failed). Next: wait until the source hydrator has hydrated dev, or read its status.sourceHydrator"},
-		"its operation failed":                                       {scenario: "1:dev,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
-		"its operation had an error":                                 {scenario: "1:dev,error:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Error). Next: sync dev again: argocd app sync dev"},
+		"its sync status is Unknown":                                 {scenario: "1:dev=Healthy/Unknown > 2:prod", wantFrom: revision, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
+		"it has no sync status":                                      {scenario: "1:dev,nosync > 2:prod", wantFrom: revision, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
+		"its spec was not compared":                                  {scenario: "1:dev,respec > 2:prod", wantFrom: revision, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared). Next: refresh dev: argocd app get dev --refresh"},
+		"its operation ended later":                                  {scenario: "1:dev,ended:101 > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
+		"it synced another revision in the second of its comparison": {scenario: "1:dev,ended:100,elsewhere > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared in the second in which its last operation ended). Next: wait until Argo CD has compared dev"},
+		"its operation failed later":                                 {scenario: "1:dev,failed:101 > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
+		"it is OutOfSync":                                            {scenario: "1:dev=Healthy/OutOfSync > 2:prod", wantFrom: revision, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"it is something unheard of":                                 {scenario: "1:dev=Healthy/Sideways,synced:50 > 2:prod", wantFrom: revision, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: Sideways). Next: sync dev first: argocd app sync dev"},
+		"its last sync was of less":                                  {scenario: "1:dev=Healthy/OutOfSync,syncedold:50 > 2:prod", wantFrom: revision, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"no comparison followed":                                     {scenario: "1:dev=Healthy/OutOfSync,synced:101 > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: found OutOfSync within 5 s of its last sync, and not compared since). Next: wait until Argo CD has compared dev"},
+		"no second passed since sync":                                {scenario: "1:dev=Healthy/OutOfSync,ended:100,synced:100 > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: found OutOfSync within 5 s of its last sync, and not compared since). Next: wait until Argo CD has compared dev"},
+		"too soon after its sync":                                    {scenario: "1:dev=Healthy/OutOfSync,ended:95,synced:95 > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: found OutOfSync within 5 s of its last sync, and not compared since). Next: wait until Argo CD has compared dev"},
+		"its hydration runs":                                         {scenario: "1:dev,hydrating > 2:prod", wantFrom: revision, wantReason: policy.NotHydrated, wantMessage: one + "(NotHydrated: Hydrating). Next: wait until the source hydrator has hydrated dev, or read its status.sourceHydrator"},
+		"its hydration failed":                                       {scenario: "1:dev,unhydrated > 2:prod", wantFrom: revision, wantReason: policy.NotHydrated, wantMessage: one + "(NotHydrated: Failed). Next: wait until the source hydrator has hydrated dev, or read its status.sourceHydrator"},
+		"its operation failed":                                       {scenario: "1:dev,failed:50 > 2:prod", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"its operation had an error":                                 {scenario: "1:dev,error:50 > 2:prod", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Error). Next: sync dev again: argocd app sync dev"},
 
-		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
-		"it is not known to be fresh":         {scenario: "1:dev@lib:x > 2:prod", wantFrom: policy.RequireRevision, wantReason: policy.ComparisonOlder, wantMessage: one + notFresh},
+		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: revision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
+		"it is not known to be fresh":         {scenario: "1:dev@lib:x > 2:prod", wantFrom: revision, wantReason: policy.ComparisonOlder, wantMessage: one + notFresh},
 
 		"all is done": {scenario: "1:dev > 2:prod", wantFrom: nowhere},
 		"it was hydrated, and not compared since": {
-			scenario: "1:dev,uncompared > 2:prod", wantFrom: synced, wantReason: policy.ComparisonOlder,
+			scenario: "1:dev,uncompared > 2:prod", wantFrom: revision, wantReason: policy.ComparisonOlder,
 			wantMessage: one + "(ComparisonOlder: compared before it was hydrated). Next: refresh dev: argocd app get dev --refresh",
 		},
 		"its hydration has ended":                    {scenario: "1:dev,hydrated > 2:prod", wantFrom: nowhere},
@@ -85,24 +84,23 @@ func orderOfBlame() map[string]blocker {
 		"an operation before no health":            {scenario: "1:dev,op,nohealth > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
 		"never reconciled before unhealthy":        {scenario: "1:dev=Degraded,at:never > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled). Next: wait until Argo CD has compared dev"},
 		"unhealthy before unsynced":                {scenario: "1:dev=Degraded/OutOfSync > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
-		"unknown before not compared":              {scenario: "1:dev=Healthy/Unknown,respec > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
-		"not compared before refresh":              {scenario: "1:dev,respec,refresh > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared). Next: refresh dev: argocd app get dev --refresh"},
-		"refresh before stale health":              {scenario: "1:dev,refresh,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending). Next: wait until Argo CD has compared dev"},
-		"stale health before unsynced":             {scenario: "1:dev=Healthy/OutOfSync,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
-		"a hook failed at another revision":        {scenario: "1:dev,failed:50,elsewhere,applied > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
-		"unsynced before failed":                   {scenario: "1:dev=Healthy/OutOfSync,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
-		"a hook failed in an earlier attempt":      {scenario: "1:dev,failed:50,elsewhere,appliedbefore > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
-		"failed before another revision":           {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
-		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
-		"drift does not excuse a failed operation": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"unknown before not compared":              {scenario: "1:dev=Healthy/Unknown,respec > 2:prod", wantFrom: revision, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
+		"not compared before stale health":         {scenario: "1:dev,respec,ended:101 > 2:prod", wantFrom: revision, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared). Next: refresh dev: argocd app get dev --refresh"},
+		"stale health before unsynced":             {scenario: "1:dev=Healthy/OutOfSync,ended:101 > 2:prod", wantFrom: revision, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
+		"a hook failed at another revision":        {scenario: "1:dev,failed:50,elsewhere,applied > 2:prod", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"unsynced before failed":                   {scenario: "1:dev=Healthy/OutOfSync,failed:50 > 2:prod", wantFrom: revision, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"a hook failed in an earlier attempt":      {scenario: "1:dev,failed:50,elsewhere,appliedbefore > 2:prod", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"failed before another revision":           {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: revision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
+		"drift does not excuse a failed operation": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
 	}
 }
 
-// atEachLevel makes three rows of each.
+// atEachLevel makes two rows of each.
 func atEachLevel(blockers map[string]blocker) map[string]row {
 	rows := map[string]row{}
 	for name, b := range blockers {
-		for _, level := range []policy.Require{policy.RequireRevision, policy.RequireSynced, policy.RequireHealth} {
+		for _, level := range []policy.Require{policy.RequireRevision, policy.RequireHealth} {
 			settings := b.settings
 			settings.Require = level
 			want := row{

@@ -67,19 +67,10 @@ func revisionRows() map[string]row {
 		"the target ran that in another source":      allowed("1:dev@c,later,ran:b > 2:prod@b,ran:lib:c,pinned"),
 
 		// Without a revision, the operation deploys the newest one that there is.
-		"the branch went back, and then on":            outdated("1:dev@c,later,ran:a+b+c > 2:prod@a,ran:a+b,pinned", "a, and dev to c"),
-		"the same, and the target has not run it":      outdated("1:dev@c,later,ran:a+b+c > 2:prod@a,ran:b,pinned", "a, and dev to c"),
-		"no revision, and a sibling has gone on":       outdated("1:dev@c,later,at:200,ran:a+b+c > 2:prod@b,auto", "b, and dev to c"),
-		"no revision, one has gone on, one has not":    outdated("1:dev1@c,later,at:200,ran:b+c 1:dev2@b > 2:prod@b,auto", "b, and dev1 to c"),
-		"no revision, and a peer has seen a newer one": outdated("1:dev@b 2:prod2=Healthy/OutOfSync@c,at:200 > 2:prod@b,auto", "b, and prod2 to c"),
-		"no revision, and a later step has":            outdated("1:dev@b 3:last@c,at:200 > 2:prod@b,auto", "b, and last to c"),
-		"no revision, and one of no step has":          outdated("1:dev@b 0:other@c,at:100 > 2:prod@b,auto", "b, and other to c"),
-		"the first by name is told":                    outdated("3:y@c,at:200 3:x@d,at:200 > 2:prod@b,auto", "b, and x to d"),
-		"no revision, and a peer was compared before":  allowed("1:dev@b 2:prod2@a,at:99 > 2:prod@b,auto"),
-		"no revision, and a peer is at what it ran":    allowed("1:dev@b 2:prod2@a,at:200 > 2:prod@b,ran:a,auto"),
-		"a peer that is being deleted does not count":  allowed("1:dev@b 2:prod2@c,at:200,deleting > 2:prod@b,auto"),
-		"a peer whose comparison failed tells nothing": allowed("1:dev@b 3:last=Healthy/Unknown@main,at:200 > 2:prod@b,auto"),
-		"a revision, and a peer has seen a newer one":  allowed("1:dev@b 2:prod2@c,at:200 > 2:prod@b,auto,pinned"),
+		"the branch went back, and then on":         outdated("1:dev@c,later,ran:a+b+c > 2:prod@a,ran:a+b,pinned", "a, and dev to c"),
+		"the same, and the target has not run it":   outdated("1:dev@c,later,ran:a+b+c > 2:prod@a,ran:b,pinned", "a, and dev to c"),
+		"no revision, and a sibling has gone on":    outdated("1:dev@c,later,at:200,ran:a+b+c > 2:prod@b", "b, and dev to c"),
+		"no revision, one has gone on, one has not": outdated("1:dev1@c,later,at:200,ran:b+c 1:dev2@b > 2:prod@b", "b, and dev1 to c"),
 
 		"a source left behind still has to match": deny("1:dev@a > 2:prod@b,wants:lib:x,pinned", "a", "b"),
 		"a source left behind, and it does match": allowed("1:dev@b,later > 2:prod@b,wants:lib:x,pinned"),
@@ -107,6 +98,8 @@ func freshRows() map[string]row {
 		}
 	}
 	return map[string]row{
+		"somebody asks for a refresh again and again":       allowed("1:dev@b,ran:a+b,synced:60,ended:60,later,refresh > 2:prod@b,ran:a,auto,pinned"),
+		"the same, and no refresh was answered":             deny("1:dev@lib:x,refresh > 2:prod"),
 		"known to be fresh":                                 allowed("1:dev@lib:x,fresh > 2:prod"),
 		"compared later proves nothing about others":        deny("1:dev@lib:x,at:500 > 2:prod"),
 		"the record of the controller proves nothing":       deny("1:dev@lib:x,at:500 > 2:prod | prod/2/101"),

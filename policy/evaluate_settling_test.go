@@ -47,7 +47,6 @@ func settlingRows() map[string]row {
 		"a spec was written, and the target's is deployed": seen(allowed("1:dev > 2:prod"), respecified),
 		"nothing was written for a while":                  seen(allowed("1:dev,fresh > 2:prod,respecified"), long),
 		"at the level completed":                           at(policy.RequireCompleted, seen(wait("1:dev > 2:prod"), joined)),
-		"at the level synced":                              at(policy.RequireSynced, seen(wait("1:dev > 2:prod"), joined)),
 		"at the level health":                              at(policy.RequireHealth, seen(allowed("1:dev > 2:prod"), joined)),
 		"who is not done is told first": seen(row{
 			scenario: "1:dev=Degraded > 2:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
@@ -70,15 +69,14 @@ func leftRows() map[string]row {
 	const prune = "(NotSynced: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it is " +
 		"OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	return map[string]row{
-		"only pruning is left":                                    deny("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b", prune),
-		"only pruning is left, on purpose":                        at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b")),
-		"only pruning is left, and it has other sources":          at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,syncedelse:50,prune > 2:prod@b", prune)),
-		"only pruning is left, of another revision":               at(policy.RequireCompleted, row{scenario: "1:dev=Healthy/OutOfSync@a,syncedold:50,prune > 2:prod@b", wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"}),
-		"more is left, on purpose":                                at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b", sync)),
-		"it has deployed it, and is OutOfSync on purpose":         at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,synced:50,at:60 > 2:prod@b")),
-		"it has deployed it elsewhere":                            at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,synced:50,at:60,moved > 2:prod@b", sync)),
-		"it has deployed it, and is Degraded":                     at(policy.RequireCompleted, row{scenario: "1:dev=Degraded/OutOfSync@b,synced:50,at:60 > 2:prod@b", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"}),
-		"only pruning is left, where Synced is what is asked for": at(policy.RequireSynced, deny("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b", prune)),
+		"only pruning is left":                            deny("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b", prune),
+		"only pruning is left, on purpose":                at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b")),
+		"only pruning is left, and it has other sources":  at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,syncedelse:50,prune > 2:prod@b", prune)),
+		"only pruning is left, of another revision":       at(policy.RequireCompleted, row{scenario: "1:dev=Healthy/OutOfSync@a,syncedold:50,prune > 2:prod@b", wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"}),
+		"more is left, on purpose":                        at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b", sync)),
+		"it has deployed it, and is OutOfSync on purpose": at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,synced:50,at:60 > 2:prod@b")),
+		"it has deployed it elsewhere":                    at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,synced:50,at:60,moved > 2:prod@b", sync)),
+		"it has deployed it, and is Degraded":             at(policy.RequireCompleted, row{scenario: "1:dev=Degraded/OutOfSync@b,synced:50,at:60 > 2:prod@b", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"}),
 	}
 }
 

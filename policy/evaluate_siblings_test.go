@@ -99,9 +99,9 @@ func messageRows() map[string]row {
 			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: 3 Applications of steps 1 and 2 are not done: a (NotSynced: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress). Next: sync a first: argocd app sync a",
 		},
 		"two of one step": {
-			scenario: "1:b,refresh 1:a@c > 2:prod", wantReason: policy.RevisionMismatch,
-			wantBlockers: "1:a=RevisionMismatch 1:b=RefreshPending",
-			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (RevisionMismatch: compared to c, not a), b (RefreshPending). Next: refresh a: argocd app get a --refresh",
+			scenario: "1:b,respec 1:a@c > 2:prod", wantReason: policy.RevisionMismatch,
+			wantBlockers: "1:a=RevisionMismatch 1:b=SpecNotCompared",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (RevisionMismatch: compared to c, not a), b (SpecNotCompared). Next: refresh a: argocd app get a --refresh",
 		},
 		"one of two is more than stale": {
 			scenario: "1:a@c 1:b=Degraded > 2:prod", wantReason: policy.RevisionMismatch,
@@ -114,9 +114,9 @@ func messageRows() map[string]row {
 			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 4 Applications of step 1 are not done: a (OperationInProgress), b (OperationInProgress), c (OperationInProgress) and 1 more. Next: wait until the operation of a has ended",
 		},
 		"three steps, five blockers, one of them absent": {
-			scenario: "3:e=Missing 3:d,respec 2:c,refresh 1:b,failed:9 > 4:prod | a/1", wantReason: policy.NotCreated,
-			wantBlockers: "1:a=NotCreated 1:b=OperationFailed 2:c=RefreshPending 3:d=SpecNotCompared 3:e=NotHealthy",
-			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: 5 Applications of steps 1, 2 and 3 are not done: a (NotCreated), b (OperationFailed: Failed), c (RefreshPending) and 2 more. Next: wait until the ApplicationSet controller has created a",
+			scenario: "3:e=Missing 3:d,respec 2:c=Healthy/Unknown 1:b,failed:9 > 4:prod | a/1", wantReason: policy.NotCreated,
+			wantBlockers: "1:a=NotCreated 1:b=OperationFailed 2:c=SyncUnknown 3:d=SpecNotCompared 3:e=NotHealthy",
+			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: 5 Applications of steps 1, 2 and 3 are not done: a (NotCreated), b (OperationFailed: Failed), c (SyncUnknown) and 2 more. Next: wait until the ApplicationSet controller has created a",
 		},
 		"control characters in a health": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].Health = "De\ngr\x00\x1b[31ma\u202eded\xff" },

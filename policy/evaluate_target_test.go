@@ -10,10 +10,9 @@ import (
 
 // targetRows are operations that are denied or allowed for what the target itself is.
 func targetRows() map[string]row {
-	pin := policy.Settings{Pin: true}
 	refused := func(scenario string, reason policy.Reason, message string) row {
 		return row{
-			scenario: scenario, settings: pin, wantReason: reason, wantSettled: true,
+			scenario: scenario, wantReason: reason, wantSettled: true,
 			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: prod (" + message,
 		}
 	}
@@ -26,21 +25,18 @@ func targetRows() map[string]row {
 		"Next: bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
 	dying := "TargetDeleting: it is being deleted, and a sync would create again what the deletion removes). " +
 		"Next: wait until prod is deleted; if it stays, look at its finalizers"
-	pinned := func(scenario string) row { r := allowed(scenario); r.settings = pin; return r }
 	heal := func(scenario string) row {
 		return row{
 			scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.SelfHeal, wantMessage: "allow (SelfHeal)", wantSettled: true,
 		}
 	}
 	rows := map[string]row{
-		"no revision where operations are pinned":        refused("1:dev > 2:prod,auto", policy.NotPinned, notPinned),
-		"no revision, by somebody":                       pinned("1:dev > 2:prod"),
-		"no revision where operations are not pinned":    allowed("1:dev > 2:prod,auto"),
-		"a revision where operations are pinned":         pinned("1:dev > 2:prod,auto,pinned"),
+		"no revision":                                    refused("1:dev > 2:prod,auto", policy.NotPinned, notPinned),
+		"no revision, by somebody":                       allowed("1:dev > 2:prod"),
+		"a revision":                                     allowed("1:dev > 2:prod,auto,pinned"),
 		"spec and operation in one patch":                refused("1:dev > 2:prod,auto,respec", policy.TargetNotCompared, notCompared),
 		"spec and a pinned operation in one patch":       refused("1:dev > 2:prod,auto,pinned,respec", policy.TargetNotCompared, notCompared),
 		"spec and operation in one patch, by somebody":   refused("1:dev > 2:prod,respec", policy.TargetNotCompared, notCompared),
-		"spec and operation, where nothing is pinned":    allowed("1:dev > 2:prod,auto,respec"),
 		"it is being deleted":                            refused("1:dev > 2:prod,auto,pinned,dying", policy.TargetDeleting, dying),
 		"it is being deleted, in the first step":         {scenario: "> 1:prod,auto,dying", wantReason: policy.TargetDeleting, wantSettled: true, wantMessage: "step 1 of ApplicationSet argocd/guestbook may not sync yet: prod (" + dying},
 		"it is being deleted, and somebody syncs it":     allowed("1:dev > 2:prod,dying"),
@@ -48,21 +44,21 @@ func targetRows() map[string]row {
 		"content of its own, named and automated":        refused("1:dev > 2:prod,auto,pinned,foreign", policy.ForeignContent, foreign),
 		"the sources of an older sync, by somebody":      {scenario: "1:dev=Degraded@c > 2:prod@b,foreign,back", wantOutcome: policy.Allow, wantReason: policy.Rollback, wantMessage: "allow (Rollback)", wantSettled: true},
 		"content of its own in the first step":           {scenario: "> 1:prod,foreign", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
-		"the first step needs no revision":               {scenario: "> 1:prod,auto", settings: pin, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
-		"the first step of what comes after others":      {scenario: "> 1:prod,auto", settings: policy.Settings{Pin: true, Follows: true}, wantReason: policy.NotPinned, wantSettled: true, wantMessage: "step 1 of ApplicationSet argocd/guestbook may not sync yet: prod (" + notPinned},
-		"that, with a revision":                          {scenario: "> 1:prod,auto,pinned", settings: policy.Settings{Pin: true, Follows: true}, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
-		"what is deployed may be deployed again":         heal("1:dev=Degraded@c > 2:prod@b,heal,auto"),
+		"the first step needs no revision":               {scenario: "> 1:prod,auto", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
+		"the first step of what comes after others":      {scenario: "> 1:prod,auto", settings: policy.Settings{Follows: true}, wantReason: policy.NotPinned, wantSettled: true, wantMessage: "step 1 of ApplicationSet argocd/guestbook may not sync yet: prod (" + notPinned},
+		"that, with a revision":                          {scenario: "> 1:prod,auto,pinned", settings: policy.Settings{Follows: true}, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
+		"what is deployed may be deployed again":         heal("1:dev=Degraded@c > 2:prod@b,heal,auto,pinned"),
 		"what is deployed, by somebody":                  heal("1:dev=Degraded@c > 2:prod@b,heal"),
 		"what was seen deployed, without a sync":         heal("1:dev=Degraded@c > 2:prod@b,pinned,deployed,auto"),
-		"that, where nothing is pinned":                  {scenario: "1:dev=Degraded@c > 2:prod@b,deployed,auto", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
-		"what is deployed, with a new spec":              {scenario: "1:dev=Degraded > 2:prod,heal,respec", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"that, and the operation is not pinned":          {scenario: "1:dev=Degraded@c > 2:prod@b,deployed", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"what is deployed, with a new spec":              refused("1:dev=Degraded > 2:prod,heal,respec", policy.TargetNotCompared, notCompared),
 		"what is deployed, to another destination":       {scenario: "1:dev=Degraded > 2:prod,heal,moved", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
-		"what is deployed, if that is known to be so":    {scenario: "1:dev=Degraded > 2:prod,heal,unproven", settings: policy.Settings{Pin: true, Stamped: true}, wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"what is deployed, if that is known to be so":    {scenario: "1:dev=Degraded > 2:prod,heal,unproven", settings: policy.Settings{Stamped: true}, wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"an Application that is excluded does not count": excluded("1:dev=Degraded 1:qa > 2:prod", "dev"),
 		"an excluded Application need not exist":         excluded("1:qa > 2:prod | dev/1", "dev"),
-		"moved to an earlier step by its ApplicationSet": {scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto | x/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
+		"moved to an earlier step by its ApplicationSet": {scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto,pinned | x/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"moved to an earlier step, still recorded in the old": {
-			scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto | x/3/50", wantReason: policy.NotSynced, wantBlockers: "2:qa=NotSynced",
+			scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto,pinned | x/3/50", wantReason: policy.NotSynced, wantBlockers: "2:qa=NotSynced",
 			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotSynced: OutOfSync). Next: sync qa first: argocd app sync qa",
 		},
 	}
@@ -80,7 +76,7 @@ func excluded(scenario, name string) row {
 
 // trainRows let a target deploy what the earlier steps have completed, while they are on their way to something newer.
 func trainRows() map[string]row {
-	on := func(r row) row { r.settings = policy.Settings{Pin: true, Train: true}; return r }
+	on := func(r row) row { r.settings = policy.Settings{Train: true}; return r }
 	stopped := func(scenario string, reason policy.Reason, message string) row {
 		return on(row{
 			scenario: scenario, wantReason: reason, wantBlockers: "1:dev=" + string(reason), wantMessage: one + message,

@@ -57,8 +57,7 @@ func (r row) input() policy.Input {
 func rows() map[string]row {
 	all := map[string]row{}
 	for _, table := range []map[string]row{
-		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(),
-		provenRows(),
+		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), provenRows(),
 		targetRows(), driftRows(), settlingRows(), leftRows(),
 		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(), placeRows(),
 		evidenceRows(),
@@ -93,7 +92,7 @@ func scopeRows() map[string]row {
 		"a rollback of an unselected one is no Allow": {scenario: "1:dev=Degraded > 0:prod,back", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
 	}, map[string]row{
 		"an automated rollback is a sync like any other": {
-			scenario: "1:dev=Degraded > 3:prod,back,auto", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			scenario: "1:dev=Degraded > 3:prod,back,auto,pinned", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
 			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 		"somebody rolls back to a new destination": {

@@ -11,9 +11,6 @@ type Input struct {
 	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and
 	// is ignored. Evaluate only reads them, so decisions may share them.
 	Siblings []Sibling
-	// Peers are the Applications of the target's own and later steps, or of none, as last watched. They hold nobody up.
-	// They only tell that the branch has moved on, so that old ones can do no harm. Others among them are ignored.
-	Peers []Sibling
 	// Now is the moment of the decision. Only conditions that end by themselves depend on it.
 	Now time.Time
 	// Window is the target's sync window.
@@ -71,8 +68,6 @@ type Settings struct {
 	// Stamped says that every operation says what it deploys: where nothing tells what was around the sources when an
 	// Application was deployed, that has changed.
 	Stamped bool
-	// Pin says that operations are pinned: an automated one has to name its revisions.
-	Pin bool
 	// Train makes every revision a candidate that the earlier steps have completed: an Application may deploy one while
 	// they are on their way to a newer one. Without it, only the compared revision is.
 	Train bool

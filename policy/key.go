@@ -63,7 +63,7 @@ func KeyOf(in Input) Key {
 // leaveOut empties what makes no difference.
 func (f *facts) leaveOut(in *Input) {
 	// The same for all targets.
-	f.Input.ApplicationSet, f.Input.Siblings, f.Input.Peers, f.Input.Evidence = nil, nil, nil, nil
+	f.Input.ApplicationSet, f.Input.Siblings, f.Input.Evidence = nil, nil, nil
 	f.Input.Now, f.Input.History.Of = time.Time{}, nil
 	// Computed from the rest for each decision.
 	f.Input.pending, f.Input.behind, f.Input.contents, f.Input.found = nil, false, nil, nil
@@ -80,10 +80,8 @@ func (f *facts) leaveOut(in *Input) {
 	f.Own.LastOperation.StartedAt, f.Own.LastOperation.FinishedAt = time.Time{}, time.Time{}
 	f.Own.LastFull.StartedAt, f.Own.LastFull.FinishedAt = time.Time{}, time.Time{}
 	f.Own.LastSync.FinishedAt, f.Own.LastSync.Since = time.Time{}, time.Time{}
-	// What is asked only of a target that names no revision, or that deploys a change of its spec.
-	if in.Target.Operation.Pinned {
-		f.Input.Target.ReconciledAt = time.Time{}
-	}
+	// What only who asks for a refresh reads, and what is asked only of one that deploys a change of its spec.
+	f.Input.Target.ReconciledAt = time.Time{}
 	if !in.changed() {
 		f.Input.History.ContentSince = time.Time{}
 	}
@@ -98,16 +96,12 @@ func (in *Input) own(among []Sibling) *Sibling {
 	return &among[i]
 }
 
-// countsForOthers reports whether one that would be alike is judged in another way, because the two are siblings or
-// peers of each other, and nobody is one of himself; or whether a text has the name of the target. own is the target
-// among its siblings.
+// countsForOthers reports whether one that would be alike is judged in another way, because the two are siblings of each
+// other, and nobody is one of himself; or whether a text has the name of the target. own is the target among its
+// siblings.
 func (in *Input) countsForOthers(own *Sibling, step int) bool {
-	outdates := false
-	if peer := in.own(in.Peers); peer != nil {
-		_, outdates = in.outdatedByPeer(peer.Application)
-	}
 	predated := slices.ContainsFunc(in.Settings.Conditions.Approved, func(a Approval) bool { return in.predates(a.At) })
-	return outdates || predated || own == nil && in.ApplicationSet.Recorded[in.Target.Name].under(step) ||
+	return predated || own == nil && in.ApplicationSet.Recorded[in.Target.Name].under(step) ||
 		own != nil && in.before(own, step)
 }
 

@@ -31,7 +31,6 @@ func (k *known) input() policy.Input {
 	in := k.Input
 	own := k.own
 	in.Siblings = append(slices.Clone(in.Siblings), in.ApplicationSet.Place(&own))
-	in.Peers = in.Siblings
 	in.History.Of = func(name string) policy.Past { return k.past[name] }
 	return in
 }
@@ -111,16 +110,11 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 			past.Completions = []policy.Completion{{Sources: at("a")}}
 			past.Completions[0].OperatedAt = time.Date(2026, 9, 21, 12, 58, 58, 0, time.UTC)
 		})},
-		"that it repeats a sync": {both(single, synced, func(k *known) { k.Settings.Pin, k.Siblings, k.Target.Ran = false, nil, at("g") }),
+		"that it repeats a sync": {both(single, synced, func(k *known) { k.Siblings, k.Target.Ran = nil, at("g") }),
 			func(k *known) { k.ApplicationSet.Recorded = map[string]policy.Recorded{"prod": {Started: true}} }},
 		"what is around its sources":      {heals, func(k *known) { k.History.Altered = true }},
 		"that this is not known":          {both(heals, func(k *known) { k.Settings.Stamped = true }), func(k *known) { k.History.Unproven = true }},
 		"that it was seen Synced with it": {pinned, func(k *known) { k.History.Deployed = true }},
-		"when it was compared, if it is not pinned": {both(single, func(k *known) { k.Settings.Pin = false }, func(k *known) {
-			k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&policy.Application{
-				Name: "prod-2", Labels: k.Target.Labels, Compared: at("h"), ReconciledAt: k.Target.ReconciledAt,
-			})}
-		}), func(k *known) { k.Target.ReconciledAt = k.Target.ReconciledAt.Add(time.Minute) }},
 		"when its spec has changed": {both(approved, func(k *known) { k.History.Altered = true }),
 			func(k *known) { k.History.ContentSince = noon.Add(2 * time.Minute) }},
 		"who starts it": {approved, func(k *known) { k.StartedBy = "alice" }},

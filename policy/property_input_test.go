@@ -30,9 +30,9 @@ func inputFrom(data []byte) policy.Input {
 	c := &choices{left: data}
 	in := policy.Input{
 		Settings: policy.Settings{
-			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireCompleted, policy.RequireSynced, policy.RequireHealth),
+			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireCompleted, policy.RequireHealth),
 			Off:     c.rarely(30), Bypassed: c.rarely(30), GateRollbacks: c.rarely(2), AllowFailedOperations: c.rarely(4),
-			Pin: c.rarely(3), Train: c.rarely(4),
+			Train: c.rarely(4),
 		},
 	}
 	if !c.rarely(30) {
@@ -45,7 +45,6 @@ func inputFrom(data []byte) policy.Input {
 		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
 		in.Siblings = append(in.Siblings, placed(in.ApplicationSet, &sibling))
 	}
-	in.Peers = in.Siblings
 	in.History = c.seen(in)
 	in.Settings.Conditions, in.Now = c.conditions(in.Target.Wanted), of(c, second("200"), c.time())
 	if c.rarely(12) {

@@ -2,22 +2,14 @@ package policy
 
 import "slices"
 
-// AlreadySynced means that the operation repeats a sync. Where it names no revision, as up to argo-cd v3.5, a commit
-// that landed meanwhile would be deployed out of order.
+// AlreadySynced means that the operation repeats a sync. The rule has nothing against that: the Mutator holds it.
 const AlreadySynced Reason = "AlreadySynced"
 
-var alreadySynced = waiting{
-	row: row{
-		reason: AlreadySynced,
-		level:  RequireRevision,
-		when: "level `revision`: the operation is automated and names no revision, and the target has had this very " +
-			"sync since its turn came",
-		message: func(d Decision) string {
-			return d.of() + " may not sync again: the Application has been synced in its turn"
-		},
-	},
-	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
-		return d, !in.Target.Operation.Pinned && Repeated(*in)
+var alreadySynced = row{
+	reason: AlreadySynced,
+	when:   "the ApplicationSet controller asks again for a sync that has run in its turn, which `--hold` holds",
+	message: func(d Decision) string {
+		return d.of() + " may not sync again: the Application has been synced in its turn"
 	},
 }
 

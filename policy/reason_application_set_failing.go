@@ -9,7 +9,7 @@ const ApplicationSetFailing Reason = "ApplicationSetFailing"
 var applicationSetFailing = waiting{
 	row: row{
 		reason: ApplicationSetFailing,
-		level:  RequireSynced,
+		level:  RequireRevision,
 		when: "level above `health`: the target has a change of its spec, and the ApplicationSet has the condition " +
 			"ErrorOccurred, for another reason than a write of the same step or a later one that stepgate denied " +
 			"(`--hold=false`)",

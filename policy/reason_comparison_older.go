@@ -6,7 +6,7 @@ const ComparisonOlder Reason = "ComparisonOlder"
 var comparedUnhydrated = blocking{
 	row: row{
 		reason: ComparisonOlder,
-		level:  RequireSynced,
+		level:  RequireRevision,
 		when:   "its source hydrator has ended with another revision than the compared one, and not before `reconciledAt`",
 		short:  "stepgate does not know that Argo CD has compared it since the change",
 		stale:  true,

@@ -9,7 +9,7 @@ const HealthStale Reason = "HealthStale"
 var healthStale = blocking{
 	row: row{
 		reason: HealthStale,
-		level:  RequireSynced,
+		level:  RequireRevision,
 		when: "it was compared before its last full operation finished, or, at another revision, in the same second; or it " +
 			"was found OutOfSync within 5 s of the sync of what it is compared with",
 		short: "its status is older than its last sync",

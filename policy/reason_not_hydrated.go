@@ -6,7 +6,7 @@ const NotHydrated Reason = "NotHydrated"
 var notHydrated = blocking{
 	row: row{
 		reason:     NotHydrated,
-		level:      RequireSynced,
+		level:      RequireRevision,
 		when:       "its source hydrator runs, has failed, or has not begun with the new dry source",
 		short:      "the source hydrator is at work on it, or has failed",
 		ofRevision: true,

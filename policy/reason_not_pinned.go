@@ -6,7 +6,7 @@ const NotPinned Reason = "NotPinned"
 var notPinned = settling{
 	row: row{
 		reason: NotPinned,
-		when:   "pinning is on, and an automated operation lacks its revisions or sources, or has `retry.refresh`",
+		when:   "an automated operation lacks its revisions or sources, or has `retry.refresh`",
 		next:   "check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready",
 		problem: func(Decision) string {
 			return "the operation is not pinned to a revision and its sources, and would deploy the newest when it starts"
@@ -14,6 +14,6 @@ var notPinned = settling{
 	},
 	outcome: Deny,
 	settles: func(in *Input, _ int) bool {
-		return in.Settings.Pin && in.Target.Operation.Automated && !in.Target.Operation.Pinned
+		return in.Target.Operation.Automated && !in.Target.Operation.Pinned
 	},
 }

@@ -8,7 +8,7 @@ const NotSynced Reason = "NotSynced"
 var notSynced = blocking{
 	row: row{
 		reason:     NotSynced,
-		level:      RequireSynced,
+		level:      RequireRevision,
 		when:       "it is not Synced, and this is not drift, nor on purpose (level `completed`)",
 		short:      "it is OutOfSync",
 		ofRevision: true,

@@ -6,7 +6,7 @@ const OperationFailed Reason = "OperationFailed"
 var operationFailed = blocking{
 	row: row{
 		reason: OperationFailed,
-		level:  RequireSynced,
+		level:  RequireRevision,
 		when: "its last full operation ended Failed or Error, at the compared revision or after one of its attempts " +
 			"came to the PostSync hooks, and `--allow-failed-operations` is off",
 		short:      "its last sync failed",

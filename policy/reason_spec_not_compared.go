@@ -6,7 +6,7 @@ const SpecNotCompared Reason = "SpecNotCompared"
 var specNotCompared = blocking{
 	row: row{
 		reason: SpecNotCompared,
-		level:  RequireSynced,
+		level:  RequireRevision,
 		when: "`status.sync.comparedTo` differs from `spec` (sources, destination, `ignoreDifferences`), by Argo CD's " +
 			"own Equals",
 		short: "its spec changed after the last comparison",

@@ -11,7 +11,7 @@ const SpecSettling Reason = "SpecSettling"
 var specSettling = waiting{
 	row: row{
 		reason: SpecSettling,
-		level:  RequireSynced,
+		level:  RequireRevision,
 		when: "level above `health`: an Application has appeared in the ApplicationSet or come to another step less " +
 			"than 10 s ago (`--spec-settling`), or the steps have changed, or the target has a change of its spec and the " +
 			"spec of one was written",

@@ -6,7 +6,7 @@ const SyncUnknown Reason = "SyncUnknown"
 var syncUnknown = blocking{
 	row: row{
 		reason:     SyncUnknown,
-		level:      RequireSynced,
+		level:      RequireRevision,
 		when:       "its sync status is empty or Unknown",
 		short:      "Argo CD cannot compare it",
 		ofRevision: true,

@@ -1,7 +1,5 @@
 package policy
 
-import "slices"
-
 // TargetOutdated means that the target was compared too early.
 const TargetOutdated Reason = "TargetOutdated"
 
@@ -9,9 +7,8 @@ var targetOutdated = waiting{
 	row: row{
 		reason: TargetOutdated,
 		level:  RequireRevision,
-		when: "level `revision`: another Application was compared with a newer revision, and the operation names none; " +
-			"or an earlier sibling has gone on without completing what the operation deploys; or the branch went back to " +
-			"what the target has run",
+		when: "level `revision`: an earlier sibling has gone on without completing what the operation deploys, or the " +
+			"branch went back to what the target has run",
 		stale:   true,
 		next:    "refresh APP: argocd app get APP --refresh",
 		problem: func(d Decision) string { return d.Detail },
@@ -34,12 +31,6 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 			detail, outdated, first = found, true, a.Name
 		}
 	}
-	for _, a := range in.Peers {
-		if found, ok := in.outdatedByPeer(a.Application); ok && !in.isEarlier(a, step) && a.Name != in.Target.Name &&
-			!a.Deleting && (!outdated || a.Name < first) {
-			detail, outdated, first = found, true, a.Name
-		}
-	}
 	return detail, outdated
 }
 
@@ -50,26 +41,5 @@ func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
 	if wanted == nil || in.completed(a) {
 		return "", false
 	}
-	return differs(a, at, wanted), true
-}
-
-// outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than
-// the target, where the operation names none. Its comparison is not older, and the target has not run that revision. A
-// comparison that failed tells nothing: where a cluster does not answer, Argo CD may write the name of the branch in
-// place of a revision.
-func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
-	if in.Target.Operation.Pinned || a.ReconciledAt.Before(in.Target.ReconciledAt) || a.SyncStatus == "Unknown" {
-		return "", false
-	}
-	for _, source := range a.Compared {
-		if wanted := in.mismatch(source, a.Compared); wanted != nil && !slices.Contains(in.Target.Ran, source) {
-			return differs(a, source, wanted), true
-		}
-	}
-	return "", false
-}
-
-func differs(a *Application, source Source, wanted []Source) string {
-	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + Short(source.Revision) +
-		" since"
+	return "compared to " + oneOf(wanted, at.Key) + ", and " + clean(a.Name) + " to " + Short(at.Revision) + " since", true
 }

@@ -12,21 +12,19 @@ const (
 	// RequireCompleted asks for the same, but that it is Synced: it may stay OutOfSync on purpose if its last sync
 	// deployed what is compared, or if nothing is left to do but to prune.
 	RequireCompleted
-	// RequireSynced asks that it is Healthy, Synced and up to date with its own spec and last operation.
-	RequireSynced
 	// RequireHealth asks only that it exists, was reconciled, is Healthy, and has no operation in progress.
 	RequireHealth
 )
 
-// ParseRequire reads "health", "synced", "completed" or "revision". On any other text it returns the strictest,
+// ParseRequire reads "health", "completed" or "revision". On any other text it returns the strictest,
 // RequireRevision, together with an error that names the valid values.
 func ParseRequire(s string) (Require, error) {
-	for _, r := range []Require{RequireRevision, RequireCompleted, RequireSynced, RequireHealth} {
+	for _, r := range []Require{RequireRevision, RequireCompleted, RequireHealth} {
 		if s == r.String() {
 			return r, nil
 		}
 	}
-	return RequireRevision, fmt.Errorf("%q is not one of health, synced, completed, revision", s)
+	return RequireRevision, fmt.Errorf("%q is not one of health, completed, revision", s)
 }
 
 // String is the text that ParseRequire reads.
@@ -34,8 +32,6 @@ func (r Require) String() string {
 	switch r {
 	case RequireCompleted:
 		return "completed"
-	case RequireSynced:
-		return "synced"
 	case RequireHealth:
 		return "health"
 	case RequireRevision:
@@ -45,12 +41,5 @@ func (r Require) String() string {
 
 // asks reports whether a row of a level counts: a level includes the rows of those before it.
 func (r Require) asks(level Require) bool {
-	switch level {
-	case RequireHealth:
-		return true
-	case RequireSynced:
-		return r != RequireHealth
-	default:
-		return r == RequireRevision || r == RequireCompleted
-	}
+	return level == RequireHealth || r != RequireHealth
 }

@@ -70,7 +70,7 @@ func WriteRows() (rows []Row, at int) {
 	for _, r := range stepRows {
 		rows = append(rows, r.shown(Deny))
 	}
-	return append(rows, earlierStepsDone.shown(Allow), dependencyNotDone.shown(Deny)), at
+	return append(rows, earlierStepsDone.shown(Allow), dependencyNotDone.shown(Deny), alreadySynced.shown(Deny)), at
 }
 
 // SiblingRows are the rows that ask whether a sibling of an earlier step is done, in the order of the rule.
@@ -95,6 +95,7 @@ var byReason = func() map[Reason]*row {
 	all := map[Reason]*row{
 		earlierStepsDone.reason: &earlierStepsDone, notCreated.reason: &notCreated, soaking.reason: &soaking,
 		dependencyNotDone.reason: &dependencyNotDone, dependencyNotFound.reason: &dependencyNotFound,
+		alreadySynced.reason: &alreadySynced,
 	}
 	add := func(r *row) {
 		if all[r.reason] == nil {

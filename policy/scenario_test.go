@@ -100,12 +100,11 @@ func completions(ran []policy.Source) []policy.Completion {
 	return all
 }
 
-// place gives the siblings their places again after an edit, and has them all as peers.
+// place gives the siblings their places again after an edit.
 func place(in *policy.Input) {
 	for i, sibling := range in.Siblings {
 		in.Siblings[i] = placed(in.ApplicationSet, sibling.Application)
 	}
-	in.Peers = in.Siblings
 }
 
 func placed(set *policy.ApplicationSet, a *policy.Application) policy.Sibling {

@@ -24,11 +24,11 @@ func TestParseRequire(t *testing.T) {
 		wantError   string
 	}{
 		"health":   {wantRequire: policy.RequireHealth},
-		"synced":   {wantRequire: policy.RequireSynced},
 		"revision": {wantRequire: policy.RequireRevision},
-		"":         {wantError: `"" is not one of health, synced, completed, revision`},
-		"Health":   {wantError: `"Health" is not one of health, synced, completed, revision`},
-		"a\nb":     {wantError: `"a\nb" is not one of health, synced, completed, revision`},
+		"":         {wantError: `"" is not one of health, completed, revision`},
+		"synced":   {wantError: `"synced" is not one of health, completed, revision`},
+		"Health":   {wantError: `"Health" is not one of health, completed, revision`},
+		"a\nb":     {wantError: `"a\nb" is not one of health, completed, revision`},
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -54,7 +54,6 @@ func TestOnlyStaleReasonsAreStale(t *testing.T) {
 		}
 	}
 	NewWithT(t).Expect(stale).To(Equal([]policy.Reason{
-		policy.TargetOutdated, policy.ComparisonOlder, policy.SpecNotCompared, policy.RefreshPending, policy.HealthStale,
-		policy.RevisionMismatch,
+		policy.TargetOutdated, policy.ComparisonOlder, policy.SpecNotCompared, policy.HealthStale, policy.RevisionMismatch,
 	}))
 }

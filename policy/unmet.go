@@ -16,14 +16,13 @@ func (in *Input) conditional(step int) bool {
 // rule. Evaluate reports only the first thing that a sync waits for. It is for those who show the state of a rollout. A
 // write that is not gated, or that is exempt from the order, waits for none.
 func Unmet(in Input) []Decision {
-	in.Settings.Pin = false
 	d, settled := Scope(in)
-	if settled && d.Reason != Paused {
-		return nil
-	}
 	var all []Decision
-	if settled {
+	switch {
+	case settled && d.Reason == Paused:
 		all = append(all, d)
+	case settled && d.Reason != TargetNotCompared && d.Reason != NotPinned:
+		return nil
 	}
 	in.foresee()
 	d.Reason, d.Detail = "", ""

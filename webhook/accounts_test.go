@@ -47,7 +47,8 @@ func TestUnlistedAccounts(t *testing.T) {
 				tc.write(write)
 			}
 			for range 2 {
-				trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
+				trial.gate.Handle(logr.NewContext(t.Context(), log),
+					webhook.AdmissionRequest{AdmissionRequest: scenario.Pinned(write.Request())})
 			}
 			g.Expect(trial.counted("stepgate_unlisted_account_operations_total")).To(BeEquivalentTo(tc.want))
 			g.Expect(logged).To(Equal(min(tc.want, 1)))

@@ -55,7 +55,7 @@ func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
 			trial := newTrial(scenario.Config(), sideBySide{c, make(chan struct{}), make(chan struct{})})
 			trial.judge.Known = scenario.Watched{Cluster: c}
 			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{
-				AdmissionRequest: scenario.SyncOf(c, "prod").Request(),
+				AdmissionRequest: scenario.Pinned(scenario.SyncOf(c, "prod").Request()),
 			})
 			g.Expect(resp.Allowed).To(Equal(wantAllowed))
 			g.Expect(resp.AuditAnnotations).NotTo(HaveKey("error"))

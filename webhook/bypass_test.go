@@ -23,9 +23,9 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 		wantAudit string
 		// wantInitiator is left out if it is "other".
 		wantInitiator string
+		unpinned      bool
 	}{
 		"a plain operation with kubectl": {},
-		"an operation on CREATE":         {write: func(a *scenario.Attempt) { a.Before = nil; a.After.UID = "prod-uid" }},
 		"an operation that replaces another one": {write: func(a *scenario.Attempt) {
 			a.Before.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("a")}}
 		}},
@@ -122,7 +122,7 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 			a.Before.Status.Sync.Revision, a.Before.Status.Sync.ComparedTo.Source = a.After.Operation.Sync.Revision,
 				*a.After.Operation.Sync.Source
 		}},
-		"a rollback without its source": {wantInitiator: "server", write: func(a *scenario.Attempt) {
+		"a rollback without its source": {wantInitiator: "server", unpinned: true, write: func(a *scenario.Attempt) {
 			rollback(a)
 			a.After.Operation.Sync.Source = nil
 		}},
@@ -138,7 +138,7 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 				initiator = tc.wantInitiator
 			}
 			row{
-				scenario: blocked,
+				scenario: blocked, unpinned: tc.unpinned,
 				// Two other ApplicationSets of the attacker's choice. A rollback is judged by health alone, so that one
 				// text fits all.
 				config: func(c *settings.Config) { c.Require = policy.RequireHealth },
@@ -160,18 +160,10 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 				wantCode: 403, wantMessage: qaDegraded + note, wantCauses: []string{"qa NotHealthy Degraded"},
 				wantAudit:  "applicationset=argocd/guestbook; blockers=qa=NotHealthy; " + bypass + "decision=deny; mode=enforce; reason=NotHealthy; step=3",
 				wantMetric: "deny NotHealthy enforce " + initiator,
-				wantEvent:  eventRegarding(name) + " related qa: " + qaDegraded + note,
+				wantEvent:  "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + qaDegraded + note,
 			}.run(t)
 		})
 	}
-}
-
-// eventRegarding is the ApplicationSet for a CREATE, else the Application.
-func eventRegarding(name string) string {
-	if name == "an operation on CREATE" {
-		return "Warning SyncDenied DenySync ApplicationSet/guestbook/guestbook-uid"
-	}
-	return "Warning SyncDenied DenySync Application/prod/prod-uid"
 }
 
 func askBypass(initiatedBy string) func(*scenario.Attempt) {

@@ -53,7 +53,6 @@ func (m *Mutator) candidates(w *judge.Write, in policy.Input) (warnings []string
 // candidatesOf are the candidates of a target, newest first.
 func (m *Mutator) candidatesOf(in policy.Input) (shown []Candidate) {
 	in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
-	in.Peers = in.Siblings
 	all := policy.Candidates(in)
 	best, _ := policy.Best(all)
 	for _, c := range all[:min(len(all), mostCandidates)] {

@@ -83,7 +83,13 @@ func newTrial(config settings.Config, live judge.Evaluator) *trial {
 	return t
 }
 
+// handle has a request judged by the Gate, with the operation as the Mutator leaves it.
 func (t *trial) handle(req admissionv1.AdmissionRequest) webhook.AdmissionResponse {
+	return t.asWritten(scenario.Pinned(req))
+}
+
+// asWritten has a request judged by the Gate that the Mutator has not seen.
+func (t *trial) asWritten(req admissionv1.AdmissionRequest) webhook.AdmissionResponse {
 	return t.gate.Handle(context.Background(), webhook.AdmissionRequest{AdmissionRequest: req})
 }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -69,8 +70,26 @@ func TestHandleModesAndRequirements(t *testing.T) {
 			wantWarnings: []string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Off" is not one of enforce, audit, off`},
 			wantMetric:   "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent, wantMalformed: []string{settings.ModeAnnotation},
 		},
-		"require synced does not ask for the revision": {
-			scenario: behind, set: annotated(settings.RequireAnnotation, "synced"), wantAllowed: true,
+		"audit judges what the Mutator would pin": {
+			scenario: open, config: func(c *settings.Config) { c.Mode = settings.Audit }, unpinned: true, wantAllowed: true,
+			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=audit; reason=EarlierStepsDone; step=3",
+			wantMetric: "allow EarlierStepsDone audit applicationset",
+		},
+		"the same, of one ApplicationSet": {
+			scenario: open, set: annotated(settings.ModeAnnotation, "audit"), unpinned: true, wantAllowed: true,
+			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=audit; reason=EarlierStepsDone; step=3",
+			wantMetric: "allow EarlierStepsDone audit applicationset",
+		},
+		"audit tells of what nobody could pin": {
+			scenario: open, config: func(c *settings.Config) { c.Mode = settings.Audit }, unpinned: true, wantAllowed: true,
+			write:        func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "main" },
+			wantAudit:    "applicationset=argocd/guestbook; decision=deny; mode=audit; reason=NotPinned; step=3",
+			wantWarnings: []string{"stepgate (audit mode) would deny this sync: " + strings.Split(notPinned, "Mutating")[0] + "..."},
+			wantMetric:   "deny NotPinned audit applicationset",
+			wantEvent:    "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid: " + notPinned,
+		},
+		"require health does not ask for the revision": {
+			scenario: behind, set: annotated(settings.RequireAnnotation, "health"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 			wantMetric: "allow EarlierStepsDone enforce applicationset",
 		},
@@ -79,7 +98,7 @@ func TestHandleModesAndRequirements(t *testing.T) {
 			wantAllowed: true,
 			wantAudit:   "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=audit; reason=RevisionMismatch; step=3",
 			wantWarnings: []string{
-				`stepgate: annotation stepgate.io/require is not valid, the stricter reading is used: "nothing" is not one of health, synced, completed, revision`,
+				`stepgate: annotation stepgate.io/require is not valid, the stricter reading is used: "nothing" is not one of health, completed, revision`,
 				"stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
 					"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			},

@@ -20,6 +20,11 @@ const (
 
 	qaDegraded = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not " +
 		"done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
+	notPinned = "step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (NotPinned: the operation is not " +
+		"pinned to a revision and its sources, and would deploy the newest when it starts). Next: check that stepgate's " +
+		"MutatingWebhookConfiguration exists and that its Pods are ready"
+	neverCompared = "step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (TargetNotCompared: Argo CD has " +
+		"not compared it with its new spec). Next: wait until Argo CD has compared prod"
 	qaDegradedAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=enforce; " +
 		"reason=NotHealthy; step=3"
 	qaDegradedEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + qaDegraded
@@ -149,16 +154,17 @@ func TestHandle(t *testing.T) {
 		},
 		"a rollback is gated with --gate-rollbacks": {
 			scenario: blocked, write: rollback,
-			config:   func(c *settings.Config) { c.GateRollbacks, c.Require = true, policy.RequireSynced },
+			config:   func(c *settings.Config) { c.GateRollbacks, c.Require = true, policy.RequireHealth },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce server", wantEvent: qaDegradedEvent,
 		},
 		"an Application created with an operation is gated, the Event goes to its ApplicationSet": {
-			scenario: blocked, config: func(c *settings.Config) { c.Require = policy.RequireSynced },
+			scenario: open,
 			write:    func(a *scenario.Attempt) { a.Before = nil; a.After.UID = ""; a.User = "kubernetes-admin" },
-			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
-			wantMetric: "deny NotHealthy enforce other",
-			wantEvent:  "Warning SyncDenied DenySync ApplicationSet/guestbook/guestbook-uid related qa: " + qaDegraded,
+			wantCode: 403, wantMessage: neverCompared,
+			wantAudit:  "applicationset=argocd/guestbook; decision=deny; mode=enforce; reason=TargetNotCompared; step=3",
+			wantMetric: "deny TargetNotCompared enforce other",
+			wantEvent:  "Warning SyncDenied DenySync ApplicationSet/guestbook/guestbook-uid: " + neverCompared,
 		},
 		"a server dry-run gets the same answer and leaves nothing behind": {
 			scenario: blocked,

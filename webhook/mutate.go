@@ -91,7 +91,7 @@ type pinned struct {
 
 // pin names the revisions that are judged; it is empty if the operation stays as it is.
 func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
-	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned &&
+	if d, settled := policy.Scope(in); settled && d.Reason != policy.NotPinned &&
 		d.Reason != policy.SelfHeal {
 		return pinned{}
 	}
@@ -139,7 +139,7 @@ func (m *Mutator) hold(
 	ctx context.Context, w *judge.Write, in policy.Input, next *judge.Write,
 ) (v judge.Verdict, held bool) {
 	// A new spec has to be stored before Argo CD can compare it.
-	respecified := in.Settings.Pin && !w.Target.SpecCompared
+	respecified := !w.Target.SpecCompared
 	if in.Settings.Bypassed || !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {
 		return judge.Verdict{}, false
 	}

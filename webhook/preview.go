@@ -75,7 +75,6 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 		Now: p.judge.Clock.Now(), Evidence: p.judge.KnownEvidence(s),
 	}
 	in.History = p.judge.Histories.History(&set.ApplicationSet, p.judge.Histories.Position(), p.judge.Histories.Position())
-	in.Peers = in.Siblings
 	return in
 }
 
@@ -157,10 +156,10 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 			continue
 		}
 		s := p.judge.Parser.OfWrite(set, w.Claim())
+		w := w.Under(s.Mode)
 		in := p.judge.Input(w, p.judge.Order(ctx, w, set, s, false), s)
 		in.History = p.judge.History(w, &set.ApplicationSet)
 		in.Siblings = judge.Placed(&set.ApplicationSet, p.known.Owned(types.UID(set.UID)))
-		in.Peers = in.Siblings
 		return in
 	}
 	return policy.Input{}

@@ -175,7 +175,7 @@ func TestThePreviewOfAllSyncsKnowsThePlaces(t *testing.T) {
 				tc.config(&config)
 			}
 			known := scenario.Watched{Cluster: c}
-			preview := NewPreview(config, withPeers{c}, known, &scenario.Watch{}, scenario.AtNoon)
+			preview := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
 			preview.LookForPlaces(&object{text: tc.text})
 			set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
 			waiting := preview.Waiting(set, known.Owned(c.Sets[0].UID))

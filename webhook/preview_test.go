@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
-	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -111,22 +109,14 @@ func drawConfig(r *rapid.T) settings.Config {
 	config := scenario.Config()
 	config.Mode = rapid.SampledFrom([]settings.Mode{settings.Enforce, settings.Enforce, settings.Audit}).Draw(r, "mode")
 	config.Pin = rapid.SampledFrom([]settings.Pin{
-		settings.PinCompared, settings.PinCompared, settings.PinQualified, settings.PinOff,
+		settings.PinCompared, settings.PinCompared, settings.PinQualified,
 	}).Draw(r, "pin")
 	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
 	config.Require = rapid.SampledFrom([]policy.Require{
-		policy.RequireRevision, policy.RequireSynced, policy.RequireHealth,
+		policy.RequireRevision, policy.RequireCompleted, policy.RequireHealth,
 	}).Draw(r, "require")
 	config.GateRollbacks = rapid.Bool().Draw(r, "gate rollbacks")
 	return config
-}
-
-// withPeers evaluates the rule with peers, as a LiveEvaluator does.
-type withPeers struct{ *scenario.Cluster }
-
-func (c withPeers) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
-	in.Peers = judge.Placed(in.ApplicationSet, scenario.Watched(c).Owned(types.UID(in.ApplicationSet.UID)))
-	return c.Cluster.Evaluate(ctx, in, open)
 }
 
 // What a Preview says of all Applications at once is what it says of each.
@@ -141,7 +131,7 @@ func TestThePreviewOfAllSyncsAgreesWithEach(t *testing.T) {
 		}
 		config := scenario.Pinning()
 		known := scenario.Watched{Cluster: c}
-		preview := NewPreview(config, withPeers{c}, known, &scenario.Watch{}, scenario.AtNoon)
+		preview := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
 		set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
 		waiting := preview.Waiting(set, known.Owned(c.Sets[0].UID))
 		for _, app := range c.Apps {

@@ -94,7 +94,7 @@ func TestAnyReadFails(t *testing.T) {
 		"of a write that moves, would be allowed":    {open, moved, 4},
 		"of a write of the first step":               {"1:prod=Healthy", owned, 1},
 		"of a write of no step":                      {"9:prod=Healthy", owned, 1},
-		"of a CREATE":                                {open, func(a *scenario.Attempt) { a.Before = nil }, 2},
+		"of a CREATE":                                {open, func(a *scenario.Attempt) { a.Before = nil }, 1},
 		"of a rollback":                              {open, rollback, 1},
 		"of a write whose owner is stripped":         {open, func(a *scenario.Attempt) { a.After.OwnerReferences = nil }, 2},
 		"of a write that moves to a nonexistent":     {open, func(a *scenario.Attempt) { a.After.OwnerReferences[0] = scenario.OwnedBy("none") }, 3},

@@ -39,7 +39,7 @@ func TestLogLines(t *testing.T) {
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 9})
 			c, config, write := tc.row.prepare()
 			newTrial(config, c).gate.Handle(logr.NewContext(t.Context(), log),
-				webhook.AdmissionRequest{AdmissionRequest: write.Request()})
+				webhook.AdmissionRequest{AdmissionRequest: scenario.Pinned(write.Request())})
 			g.Expect(lines).To(HaveLen(1))
 			g.Expect(lines[0]).To(HavePrefix(tc.want))
 			g.Expect(strings.Count(lines[0], "\n")).To(BeZero())

@@ -32,17 +32,6 @@ func TestWhatIsRefreshed(t *testing.T) {
 				}
 			},
 		},
-		"the target, which has had its sync": {
-			scenario: open, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"},
-			edit: func(_ *settings.Config, c *scenario.Cluster, a *scenario.Attempt) {
-				c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
-					{Application: "prod", Step: "3", Status: "Progressing"},
-				}
-				a.Before.Status.OperationState = &argo.OperationState{
-					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon),
-				}
-			},
-		},
 		"the flag is off":  {scenario: stale, off: true},
 		"nothing is stale": {scenario: blocked},
 		"an allow":         {scenario: open},

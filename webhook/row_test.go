@@ -25,8 +25,10 @@ type row struct {
 	write    func(*scenario.Attempt)
 
 	// wantAllowed and wantCode are exclusive.
-	wantAllowed  bool
-	wantCode     int32
+	wantAllowed bool
+	wantCode    int32
+	// unpinned says that the Mutator has not seen the write.
+	unpinned     bool
 	wantMessage  string
 	wantCauses   []string // APPLICATION REASON DETAIL
 	wantAudit    string   // KEY=VALUE; by key
@@ -62,7 +64,11 @@ func (r row) run(t *testing.T) {
 	c, config, write := r.prepare()
 	trial := newTrial(config, c)
 
-	resp := trial.handle(write.Request())
+	handle := trial.handle
+	if r.unpinned {
+		handle = trial.asWritten
+	}
+	resp := handle(write.Request())
 
 	g.Expect(resp.Allowed).To(Equal(r.wantAllowed))
 	status := metav1.Status{}

@@ -29,7 +29,7 @@ func reviewOf(req admissionv1.AdmissionRequest) []byte {
 }
 
 func syncReview(line string) []byte {
-	return reviewOf(scenario.SyncOf(scenario.Of(line), "prod").Request())
+	return reviewOf(scenario.Pinned(scenario.SyncOf(scenario.Of(line), "prod").Request()))
 }
 
 // post is a call of an API server.

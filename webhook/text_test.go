@@ -76,7 +76,7 @@ func TestHostileText(t *testing.T) {
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 9})
 
 			resp := trial.gate.Handle(logr.NewContext(t.Context(), log),
-				webhook.AdmissionRequest{AdmissionRequest: write.Request()})
+				webhook.AdmissionRequest{AdmissionRequest: scenario.Pinned(write.Request())})
 
 			g.Expect(resp.Allowed).To(BeFalse())
 			g.Expect(resp.Result.Message).To(ContainSubstring(tc.wantInMessage))

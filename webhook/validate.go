@@ -68,8 +68,8 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 // The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD
 // 3.5 the ApplicationSet controller's operation names none: the application controller resolves targetRevision when it
 // starts the sync, again at every retry, and after a sync window has opened. Retries are status writes, which the gate
-// never sees. The Mutator pins the operation to the compared revision for that reason; with PinOff a commit that lands
-// in between is deployed unchecked.
+// never sees. The Mutator pins the operation to the compared revision for that reason; where it did
+// not, the gate denies an automated operation.
 //
 // The gate judges an Application by its present owner, even if an earlier write took it from its ApplicationSet: the
 // ApplicationSet controller reverts that. A step that it has left a moment ago still counts (policy.Past).

@@ -108,7 +108,7 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 				tc.edit(write)
 			}
 			trial.judge.Histories = watch
-			NewWithT(t).Expect(trial.handle(write.Request()).Allowed).To(Equal(tc.wantAllowed))
+			NewWithT(t).Expect(trial.asWritten(write.Request()).Allowed).To(Equal(tc.wantAllowed))
 		})
 	}
 }

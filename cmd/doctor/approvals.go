@@ -13,7 +13,7 @@ func (f *Facts) approvals(r *Release) []Check {
 	if r.Validating != nil {
 		checks = append(checks, r.approval())
 	}
-	if r.MutatingErr == nil && (r.Mutating != nil || r.Flags != nil && !r.Flags.mutates()) {
+	if r.Mutating != nil {
 		checks = append(checks, r.stamps())
 	}
 	return in(r.subject(), "Approvals", checks...)

@@ -104,7 +104,7 @@ func (r *Release) refused(a *Attempts) Check {
 		return r.unsettled(name)
 	case r.Flags.Gate.Mode == settings.Audit && strings.Contains(said, auditWarning):
 		return ok(name, "stepgate warns of one of a copy of %s, as audit mode does.", a.Application)
-	case r.Flags.Gate.Mode == settings.Audit || r.Flags.Gate.Pin == settings.PinOff:
+	case r.Flags.Gate.Mode == settings.Audit:
 		return unknown(name, "Not shown: a sync of a copy of %s went through, and nothing had to be refused.", a.Application).
 			do("Try it with an ApplicationSet that the selftest creates and deletes:",
 				"stepgate doctor --selftest "+namespaceOf(a.Application))
@@ -123,9 +123,6 @@ func namespaceOf(application string) string {
 // pinned says whether the mutating webhook is called, and pins.
 func (r *Release) pinned(a *Attempts) Check {
 	const name = "pin"
-	if r.Flags != nil && !r.Flags.mutates() {
-		return skipped(name, "stepgate changes no sync in this installation.")
-	}
 	if c := r.failed(name, a.Pin.Err); c != nil {
 		return *c
 	}
@@ -139,7 +136,7 @@ func (r *Release) pinned(a *Attempts) Check {
 			"vain. stepgate denies every automated sync of step 2 and later (NotPinned).", a.Application).
 			do("The checks of the mutating webhook say more, and so does " +
 				screen.Page("docs/runbook.md#stepgatenotpinned") + " - if you cannot repair it at once:").
-			by(r.upgrade("pin.mode=off"))
+			by(r.upgrade("config.mode=audit"))
 	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "NotPinned"):
 		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out "+
 			"of the sync of %s again (NotPinned).", a.Application).
@@ -152,8 +149,8 @@ func (r *Release) pinned(a *Attempts) Check {
 		return ok(name, "A sync of %s gets its revision, and is too early now.", a.Application)
 	case names(a.Pin.Operation):
 		return ok(name, "A sync of %s gets its revision.", a.Application)
-	case r.Flags != nil && r.Flags.Gate.Pin == settings.PinOff:
-		return ok(name, "The mutating webhook answers; pinning is off.")
+	case r.Flags != nil && r.Flags.Gate.Mode == settings.Audit:
+		return ok(name, "The mutating webhook answers; in audit mode it changes no sync.")
 	}
 	return unknown(name, "The mutating webhook answers, but gave the sync of %s no revision.",
 		a.Application).do("Is the ApplicationSet switched off or bypassed? See the checks below.")

@@ -18,9 +18,7 @@ import (
 // audit makes an installation one in audit mode.
 func audit(w *world) {
 	ignore := admissionv1.Ignore
-	w.settings.Gate.Mode, w.settings.Gate.Pin = settings.Audit, settings.PinOff
-	w.mutating = w.mutating.DeepCopy()
-	w.mutating.Webhooks = w.mutating.Webhooks[1:]
+	w.settings.Gate.Mode = settings.Audit
 	w.validating.Webhooks[0].FailurePolicy = &ignore
 	w.refuse = answer{
 		warnings: []string{"stepgate (audit mode) would deny this sync: step 2 of ApplicationSet argocd/guestbook may not sync yet"},
@@ -116,20 +114,19 @@ func webhookRows() map[string]row {
 	return map[string]row{
 		"the validating configuration is missing": {func(_ *testing.T, w *world) { w.validating = nil }, validatingGroup + "registered", doctor.Problem, "every sync goes through", nil},
 		"the mutating configuration is missing":   {func(_ *testing.T, w *world) { w.mutating = nil }, mutatingGroup + "registered", doctor.Problem, "NotPinned", nil},
-		"audit mode with the mutating webhook": {func(_ *testing.T, w *world) {
-			kept := w.mutating
-			audit(w)
-			w.mutating = kept
-		}, mutatingGroup + "registered", doctor.Warning, "needs none", []string{running + "mode"}},
-		"no webhook for approvals": {func(_ *testing.T, w *world) { w.validating.Webhooks = w.validating.Webhooks[:1] }, approvals + "approval", doctor.Problem, "in the name of anybody", nil},
+		"no webhook for approvals":                {func(_ *testing.T, w *world) { w.validating.Webhooks = w.validating.Webhooks[:1] }, approvals + "approval", doctor.Problem, "in the name of anybody", nil},
 		"approvals with failurePolicy Ignore": {func(_ *testing.T, w *world) { w.validating.Webhooks[1].FailurePolicy = &ignore },
 			approvals + "approval", doctor.Warning, "Ignore: while stepgate does not answer", nil},
 		"approvals without the emergency switch": {func(_ *testing.T, w *world) { w.validating.Webhooks[1].NamespaceSelector = nil }, approvals + "approval", doctor.Warning, "the emergency switch does nothing", nil},
 		"no webhook for annotations":             {func(_ *testing.T, w *world) { w.mutating.Webhooks = w.mutating.Webhooks[:1] }, approvals + "annotations", doctor.Problem, "nobody can approve", nil},
 		"no webhook for annotations in audit mode": {func(_ *testing.T, w *world) {
 			audit(w)
-			w.mutating = nil
+			w.mutating.Webhooks = w.mutating.Webhooks[:1]
 		}, approvals + "annotations", doctor.Problem, "nobody can approve", []string{running + "mode"}},
+		"no mutating webhook in audit mode": {func(_ *testing.T, w *world) {
+			audit(w)
+			w.mutating = nil
+		}, mutatingGroup + "registered", doctor.Problem, "is missing", []string{running + "mode"}},
 		"annotations without the emergency switch": {func(_ *testing.T, w *world) { w.mutating.Webhooks[1].NamespaceSelector = nil }, approvals + "annotations", doctor.Warning, "the emergency switch does nothing", nil},
 		"no CREATE": {v(func(w *admissionv1.ValidatingWebhook) {
 			w.Rules[0].Operations = []admissionv1.OperationType{admissionv1.Update}
@@ -215,7 +212,6 @@ func runningRows() map[string]row {
 		}, running + "disruption budget", doctor.Warning, "There is none", nil},
 		"audit mode":      {func(_ *testing.T, w *world) { audit(w) }, running + "mode", doctor.Warning, "refuses none", nil},
 		"without release": {func(_ *testing.T, w *world) { w.settings.Gate.Release = false }, running + "mode", doctor.Warning, "without release", nil},
-		"without pin":     {func(_ *testing.T, w *world) { w.settings.Gate.Pin = settings.PinOff }, running + "mode", doctor.Warning, "pin off", nil},
 		"Kubernetes 1.29": {func(_ *testing.T, w *world) { w.kubernetes = "v1.29.4-eks-036c24b" }, ": Kubernetes", doctor.Warning, "no ValidatingAdmissionPolicy", nil},
 		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
 		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{

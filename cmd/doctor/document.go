@@ -33,13 +33,3 @@ func (e *Emergency) DeepCopyObject() runtime.Object {
 	}
 	return deep
 }
-
-// Mutates reports whether a release that gates a namespace has to answer with its mutating webhook.
-func (f *Facts) Mutates(namespace string) bool {
-	for _, r := range f.Releases {
-		if r.Flags != nil && r.gated(namespace) && r.Flags.mutates() {
-			return true
-		}
-	}
-	return false
-}

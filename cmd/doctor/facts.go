@@ -115,11 +115,6 @@ type Flags struct {
 	Validating, Mutating []string
 }
 
-// mutates reports whether it needs the mutating webhook, by the same rule as the chart's.
-func (s *Flags) mutates() bool {
-	return s.Gate.Pin != settings.PinOff || s.Gate.Hold && s.Gate.Mode == settings.Enforce
-}
-
 // gated reports whether a release gates the Applications of a namespace, as far as its arguments are known.
 func (r *Release) gated(namespace string) bool {
 	return r.Flags == nil || r.Flags.Gated(namespace)

@@ -44,17 +44,9 @@ func (r *Release) mutatingExists() Check {
 		return notRead(name, "the MutatingWebhookConfiguration", r.MutatingErr)
 	case r.Mutating == nil && r.Flags == nil:
 		return r.unsettled(name)
-	case r.Mutating == nil && !r.Flags.mutates():
-		return skipped(name, "There is none, and stepgate needs none in %s mode with pin %s.", r.Flags.Gate.Mode,
-			r.Flags.Gate.Pin)
 	case r.Mutating == nil:
 		return problem(name, "The MutatingWebhookConfiguration %s is missing: no sync is pinned or held, and stepgate "+
 			"denies every automated sync of step 2 and later (NotPinned).", r.Name).
-			do("Install the chart again.").by(r.upgrade())
-	case r.Flags != nil && !r.Flags.mutates():
-		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin "+
-			"%s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Flags.Gate.Mode,
-			r.Flags.Gate.Pin).
 			do("Install the chart again.").by(r.upgrade())
 	}
 	return ok(name, "MutatingWebhookConfiguration %s.", r.Name)

@@ -208,9 +208,6 @@ func (r *Release) mode() Check {
 	case !g.Release:
 		return warning(name, "enforce, require %s, pin %s, without release: a sync that was held waits until something "+
 			"else wakes Argo CD.", g.Require, g.Pin).by(r.upgrade("releaseWaiting.enabled=true"))
-	case g.Pin.String() == "off":
-		return warning(name, "enforce, require %s, pin off: a commit that lands after the decision is deployed unchecked.",
-			g.Require).by(r.upgrade("pin.mode=compared"))
 	}
 	return ok(name, "enforce, require %s, pin %s.", g.Require, g.Pin)
 }

@@ -66,9 +66,6 @@ func (o *Options) Validate() error {
 	if o.Start.Enabled && !o.Gate.release {
 		return command.Usage("--start needs --release")
 	}
-	if o.Start.Enabled && o.Gate.pin == settings.PinOff.String() {
-		return command.Usage("--start needs --pin=compared or --pin=qualified: it starts what was judged")
-	}
 	if o.Verify.Create && !o.Gate.release {
 		return command.Usage("--verify-create needs --release: it creates what a sync waits for")
 	}
@@ -110,13 +107,13 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 		"enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+
 			""+settings.ModeAnnotation)
 	f.StringVar(&g.require, "require", "revision",
-		"when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet "+
+		"when an Application of an earlier step is done: health, completed or revision; an ApplicationSet "+
 			"overrides it with the annotation "+settings.RequireAnnotation)
 	f.StringVar(&g.pin, "pin", "compared",
 		"which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last "+
-			"compared the Application with), qualified (or else the newest that the earlier steps have completed and every "+
-			"condition of the step allows; was proven; with RollingSync it needs --start) or off; the validating webhook "+
-			"denies an automated operation without them; an ApplicationSet overrides it with the annotation "+
+			"compared the Application with) or qualified (or else the newest that the earlier steps have completed and every "+
+			"condition of the step allows; was proven; with RollingSync it needs --start); the validating webhook denies an "+
+			"automated operation without them; an ApplicationSet overrides it with the annotation "+
 			settings.PinAnnotation)
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false,

@@ -107,7 +107,7 @@ func TestAlone(t *testing.T) {
 // One Application without the label counts in every track.
 func TestTracks(t *testing.T) {
 	g := NewWithT(t)
-	text := edited(t, "stepgate.io/require: synced", "stepgate.io/track: app")
+	text := edited(t, "stepgate.io/require: health", "stepgate.io/track: app")
 	for _, app := range []string{"a, labels: {env: dev, app: a}", "b, labels: {env: prod}"} {
 		text += "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + app + "}\n"
 	}

@@ -59,13 +59,6 @@ func (c *checker) conditions(at Path) {
 				fmt.Sprintf("Nothing waits because of %s: the mode is %s, by %s.", name, mode, says))
 		}
 	}
-	if _, is := given[settings.ApproveAnnotation]; is && mode == settings.Enforce && c.options.Installation != nil &&
-		c.options.Installation.Pin == settings.PinOff {
-		c.found("approve-without-pin", at.and(settings.ApproveAnnotation),
-			"The steps of "+settings.ApproveAnnotation+" do not start: the installation runs with --pin off, and up to Argo "+
-				"CD 3.5 a sync of the ApplicationSet controller names no revision.")
-		return
-	}
 	if mode == settings.Enforce && len(c.steps) > 1 {
 		c.overtaken(at)
 	}

@@ -28,7 +28,7 @@ metadata:
   name: guestbook
   namespace: argocd
   annotations:
-    stepgate.io/require: synced
+    stepgate.io/require: health
 spec:
   goTemplate: true
   goTemplateOptions: [missingkey=error]

@@ -94,7 +94,7 @@ func TestLive(t *testing.T) {
 		},
 		"a name to exclude that nobody has": {
 			append([]string{
-				"stepgate.io/require: synced", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1",
+				"stepgate.io/require: health", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1",
 			}, clusters...), recorded,
 			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
 			[]string{
@@ -126,10 +126,9 @@ func TestLive(t *testing.T) {
 // What the installation of the cluster does with conditions is checked against it.
 func TestInstallation(t *testing.T) {
 	set := func(annotations string) *argo.ApplicationSet {
-		return liveSet(t, edited(t, "stepgate.io/require: synced", "stepgate.io/approve: '2'"+annotations))
+		return liveSet(t, edited(t, "stepgate.io/require: health", "stepgate.io/approve: '2'"+annotations))
 	}
 	audited := `condition-not-enforced 0 metadata.annotations["stepgate.io/approve"]: Nothing waits because of stepgate.io/approve: the mode is audit, by the installation.`
-	unpinned := `approve-without-pin 0 metadata.annotations["stepgate.io/approve"]: The steps of stepgate.io/approve do not start: the installation runs with --pin off, and up to Argo CD 3.5 a sync of the ApplicationSet controller names no revision.`
 	overtaken := `overtaken 0 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`
 	unstarted := `annotation-without-effect 0 metadata.annotations["stepgate.io/pin"]: With RollingSync, stepgate.io/pin: qualified has no effect: this installation starts no syncs.`
 	const enforce, train = "\n    stepgate.io/mode: enforce", "\n    stepgate.io/pin: qualified"
@@ -142,8 +141,6 @@ func TestInstallation(t *testing.T) {
 		"enforce mode, pinned":           {&settings.Config{}, "", []string{overtaken}},
 		"audit mode":                     {&settings.Config{Mode: settings.Audit}, "", []string{audited}},
 		"audit mode, but not for this":   {&settings.Config{Mode: settings.Audit}, enforce, []string{overtaken}},
-		"enforce mode, nothing pinned":   {&settings.Config{Pin: settings.PinOff}, "", []string{unpinned}},
-		"audit mode, and nothing pinned": {&settings.Config{Mode: settings.Audit, Pin: settings.PinOff}, "", []string{audited}},
 		"a train, and not known":         {nil, train, []string{}},
 		"a train, started":               {&settings.Config{Start: true}, train, []string{}},
 		"a train, and nobody starts it":  {&settings.Config{}, train, []string{overtaken, unstarted}},

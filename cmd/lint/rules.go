@@ -300,11 +300,6 @@ func annotationRules() []Rule {
 				"it does nothing.", "Nothing, if this is intended. Otherwise use mode enforce.",
 		},
 		{
-			"approve-without-pin", Error, "Approvals without pinned operations",
-			"An approval is bound to a revision. Up to Argo CD 3.5 the ApplicationSet controller names none, and stepgate " +
-				"adds it only where it pins operations.", "Run stepgate with --pin compared, or remove the annotation.",
-		},
-		{
 			"overtaken", Note, "A step that deploys the newest commit only",
 			"A step that soaks or waits for an approval waits with the newest commit. Each one that lands takes the place of " +
 				"the one that waits, and the step waits anew.",

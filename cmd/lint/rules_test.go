@@ -40,22 +40,22 @@ var rows = map[string]row{
 		},
 	},
 	"a type in lower case": {
-		[]string{"type: RollingSync", "type: rollingsync", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{"type: RollingSync", "type: rollingsync", "\n  annotations:\n    stepgate.io/require: health", ""},
 		[]string{
 			`strategy-type 16 spec.strategy.type: The strategy type "rollingsync" does not exist: it is not exactly RollingSync, and the steps are ignored.`,
 		},
 	},
 	"steps with AllAtOnce": {
-		[]string{"type: RollingSync", "type: AllAtOnce", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{"type: RollingSync", "type: AllAtOnce", "\n  annotations:\n    stepgate.io/require: health", ""},
 		[]string{`steps-ignored 17 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is AllAtOnce.`},
 	},
 	"steps without a type": {
-		[]string{"    type: RollingSync\n", "", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{"    type: RollingSync\n", "", "\n  annotations:\n    stepgate.io/require: health", ""},
 		[]string{`steps-ignored 16 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is not set.`},
 	},
 	"no steps": {
 		[]string{
-			"      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "      steps: []\n", "\n  annotations:\n    stepgate.io/require: synced", "",
+			"      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "      steps: []\n", "\n  annotations:\n    stepgate.io/require: health", "",
 		},
 		[]string{`no-steps 18 spec.strategy.rollingSync.steps: The type is RollingSync, and there are no steps.`},
 	},
@@ -71,7 +71,7 @@ var rows = map[string]row{
 	},
 	"a deletionOrder without steps": {
 		[]string{
-			"type: RollingSync", "type: AllAtOnce\n    deletionOrder: reverse", "\n  annotations:\n    stepgate.io/require: synced", "",
+			"type: RollingSync", "type: AllAtOnce\n    deletionOrder: reverse", "\n  annotations:\n    stepgate.io/require: health", "",
 		},
 		[]string{
 			`deletion-order 17 spec.strategy.deletionOrder: deletionOrder Reverse has no effect without RollingSync and steps.`,
@@ -176,7 +176,7 @@ var rows = map[string]row{
 		},
 	},
 	"a strategy that is misspelt": {
-		[]string{"  strategy:\n", "  strategies:\n", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{"  strategy:\n", "  strategies:\n", "\n  annotations:\n    stepgate.io/require: health", ""},
 		[]string{
 			`strategy-misplaced 15 spec.strategies: "strategies" does not exist here, and the API server drops it: the Applications are not put in order by it.`,
 		},
@@ -420,14 +420,14 @@ var rows = map[string]row{
 	},
 
 	"an annotation with a wrong value": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/require: everything"},
+		[]string{"stepgate.io/require: health", "stepgate.io/require: everything"},
 		[]string{
-			`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, synced, completed, revision.`,
+			`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, completed, revision.`,
 		},
 	},
 	"a bypass that is too long": {
 		[]string{
-			"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
+			"stepgate.io/require: health", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
 		},
 		[]string{
 			`annotation-invalid 7 metadata.annotations["stepgate.io/bypass-until"]: The annotation stepgate.io/bypass-until is not valid, the stricter reading is used: 2026-11-23T12:00:00Z is more than 24 h ahead.`,
@@ -441,14 +441,14 @@ var rows = map[string]row{
 	},
 	"a bypass that is over": {
 		[]string{
-			"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-20T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
+			"stepgate.io/require: health", "stepgate.io/bypass-until: '2026-11-20T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
 		},
 		[]string{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-until"]: The bypass is over since 2026-11-20T12:00:00Z.`,
 		},
 	},
 	"a reason without a bypass": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-reason: INC-1"},
+		[]string{"stepgate.io/require: health", "stepgate.io/bypass-reason: INC-1"},
 		[]string{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-reason"]: The annotation stepgate.io/bypass-reason has no effect without stepgate.io/bypass-until.`,
 		},
@@ -462,65 +462,65 @@ var rows = map[string]row{
 		},
 	},
 	"a reason without a pause": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/pause-reason: INC-1"},
+		[]string{"stepgate.io/require: health", "stepgate.io/pause-reason: INC-1"},
 		[]string{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/pause-reason"]: The annotation stepgate.io/pause-reason has no effect without stepgate.io/pause.`,
 		},
 	},
 	"good conditions": {
 		[]string{
-			"stepgate.io/require: synced", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: qualified",
+			"stepgate.io/require: health", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: qualified",
 		}, nil,
 	},
 	"conditions that wait with the newest commit": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/soak: 30m\n    stepgate.io/approve: all"},
+		[]string{"stepgate.io/require: health", "stepgate.io/soak: 30m\n    stepgate.io/approve: all"},
 		[]string{
 			`overtaken 7 metadata.annotations["stepgate.io/soak"]: Step 2 waits 30m with the newest commit only. If commits land more often than that, it is never deployed.`,
 			`overtaken 8 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"a pause of a step that does not exist": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/pause: '3'"},
+		[]string{"stepgate.io/require: health", "stepgate.io/pause: '3'"},
 		[]string{
 			`annotation-invalid 7 metadata.annotations["stepgate.io/pause"]: The annotation stepgate.io/pause is not valid, the stricter reading is used: there is no step 3: the ApplicationSet has the steps 1 to 2.`,
 		},
 	},
 	"an approval that cannot be read": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: prod"},
+		[]string{"stepgate.io/require: health", "stepgate.io/approve: '2'\n    stepgate.io/approved: prod"},
 		[]string{
 			`annotation-invalid 8 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved is not valid, the stricter reading is used: "prod" has no @: write STEP@REVISION.`,
 			`overtaken 7 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"an approval of a step that needs none": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: 1@v1"},
+		[]string{"stepgate.io/require: health", "stepgate.io/approve: '2'\n    stepgate.io/approved: 1@v1"},
 		[]string{
 			`annotation-without-effect 8 metadata.annotations["stepgate.io/approved"]: The approval 1@v1 has no effect: stepgate.io/approve is "2".`,
 			`overtaken 7 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"approvals that nobody needs": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/approved: 1@v1"},
+		[]string{"stepgate.io/require: health", "stepgate.io/approved: 1@v1"},
 		[]string{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved has no effect without stepgate.io/approve.`,
 		},
 	},
 	"a record of approvals": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved-by: '[]'"},
+		[]string{"stepgate.io/require: health", "stepgate.io/approve: '2'\n    stepgate.io/approved-by: '[]'"},
 		[]string{
 			`annotation-reserved 8 metadata.annotations["stepgate.io/approved-by"]: stepgate writes the annotation stepgate.io/approved-by itself, and refuses what others write into it.`,
 			`overtaken 7 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"conditions in audit mode": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/mode: audit\n    stepgate.io/soak: 1h"},
+		[]string{"stepgate.io/require: health", "stepgate.io/mode: audit\n    stepgate.io/soak: 1h"},
 		[]string{
 			`condition-not-enforced 8 metadata.annotations["stepgate.io/soak"]: Nothing waits because of stepgate.io/soak: the mode is audit, by the annotation stepgate.io/mode.`,
 		},
 	},
 	"a soak time without steps": {
 		[]string{
-			"stepgate.io/require: synced", "stepgate.io/soak: 2=1h", "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "",
+			"stepgate.io/require: health", "stepgate.io/soak: 2=1h", "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "",
 		},
 		[]string{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`,
@@ -528,7 +528,7 @@ var rows = map[string]row{
 	},
 	"a soak time with one step": {
 		[]string{
-			"stepgate.io/require: synced", "stepgate.io/soak: 1h", "        - matchExpressions:\n" + step1, "", "values: [prod]", "values: [dev, prod]",
+			"stepgate.io/require: health", "stepgate.io/soak: 1h", "        - matchExpressions:\n" + step1, "", "values: [prod]", "values: [dev, prod]",
 		},
 		[]string{
 			`one-step 20 spec.strategy.rollingSync.steps: There is one step only, and nothing to put in order.`,
@@ -536,37 +536,37 @@ var rows = map[string]row{
 		},
 	},
 	"after itself": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/after: guestbook"},
+		[]string{"stepgate.io/require: health", "stepgate.io/after: guestbook"},
 		[]string{
 			`after-circle 7 metadata.annotations["stepgate.io/after"]: It comes after itself (guestbook): each of its Applications waits until the others are done.`,
 		},
 	},
 	"after something else": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/after: platform/base"},
+		[]string{"stepgate.io/require: health", "stepgate.io/after: platform/base"},
 		[]string{
 			`after-elsewhere 7 metadata.annotations["stepgate.io/after"]: It comes after platform/base, which is not among what was given.`,
 		},
 	},
 	"after no name": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/after: 'infra,'"},
+		[]string{"stepgate.io/require: health", "stepgate.io/after: 'infra,'"},
 		[]string{
 			`after-invalid 7 metadata.annotations["stepgate.io/after"]: stepgate.io/after: "" is no name: write names such as "infra", or "platform/base" for one in another namespace.`,
 		},
 	},
 	"a track that is no label": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/track: the app"},
+		[]string{"stepgate.io/require: health", "stepgate.io/track: the app"},
 		[]string{
 			`track-invalid 7 metadata.annotations["stepgate.io/track"]: The annotation stepgate.io/track is not valid, the stricter reading is used: "the app" is not the key of a label such as "app".`,
 		},
 	},
 	"a track label that nothing has": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/track: app"},
+		[]string{"stepgate.io/require: health", "stepgate.io/track: app"},
 		[]string{
 			`track-label-not-set 7 metadata.annotations["stepgate.io/track"]: No Application has the label app: there are no tracks.`,
 		},
 	},
 	"tracks without start": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/track: env"},
+		[]string{"stepgate.io/require: health", "stepgate.io/track: env"},
 		[]string{
 			`track-needs-start 7 metadata.annotations["stepgate.io/track"]: The ApplicationSet controller starts a step when all Applications of the one before are done, whatever their track.`,
 		},
@@ -592,7 +592,7 @@ func TestRules(t *testing.T) {
 }
 
 // liveOnly are the rules that need a cluster or Applications; TestLive, TestInstallation and TestTracks have them.
-var liveOnly = []string{"progressive-syncs-off", "orphans-block", "excluded-unknown", "approve-without-pin", "track-label-missing"}
+var liveOnly = []string{"progressive-syncs-off", "orphans-block", "excluded-unknown", "track-label-missing"}
 
 // Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.
 func TestRulesAreComplete(t *testing.T) {

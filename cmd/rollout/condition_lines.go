@@ -60,7 +60,7 @@ func (j *judgment) starves(preview *webhook.Preview, owned []*argocd.Projection)
 			continue
 		}
 		asked[step] = true
-		if text := starves(preview.Target(j.set, owned, p), not, preview.Settings(j.set).Train); text != "" {
+		if text := starves(preview.Target(j.set, owned, p), not, preview.Settings(j.set)); text != "" {
 			return text
 		}
 	}
@@ -71,9 +71,9 @@ func (j *judgment) starves(preview *webhook.Preview, owned []*argocd.Projection)
 const mostOvertaken = 2
 
 // starves says that a sync waits for a soak time or an approval, and that newer commits take its place again and again;
-// empty if that is not so, or if it deploys older ones. qualified says that it would, if stepgate started syncs.
-func starves(in policy.Input, not []policy.Decision, qualified bool) string {
-	if in.ApplicationSet == nil || in.Settings.Train || !in.Settings.Pin ||
+// empty if that is not so, or if it deploys older ones. Where --pin is qualified it would, if stepgate started syncs.
+func starves(in policy.Input, not []policy.Decision, s settings.Settings) string {
+	if in.ApplicationSet == nil || in.Settings.Train || s.Mode != settings.Enforce ||
 		!slices.ContainsFunc(not, func(d policy.Decision) bool {
 			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved || d.Reason == policy.Unverified
 		}) {
@@ -86,7 +86,7 @@ func starves(in policy.Input, not []policy.Decision, qualified bool) string {
 	remedy := fmt.Sprintf(" (with RollingSync this needs start.enabled=true of the chart, too): kubectl annotate "+
 		"applicationset %s -n %s --overwrite %s=qualified", in.ApplicationSet.Name, in.ApplicationSet.Namespace,
 		settings.PinAnnotation)
-	if qualified {
+	if s.Train {
 		remedy = ": have stepgate start syncs, with start.enabled=true of the chart; without it, " + settings.PinAnnotation +
 			": qualified has no effect with RollingSync"
 	}

@@ -36,6 +36,5 @@ func (e *Evaluator) Evaluate(_ context.Context, in policy.Input, open policy.Dec
 	for _, p := range e.known.Owned(types.UID(in.ApplicationSet.UID)) {
 		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&p.Application))
 	}
-	in.Peers = in.Siblings
 	return policy.Weigh(in, open), nil
 }

@@ -172,7 +172,7 @@ func (e *Explanation) conditions(answer *webhook.Answer) {
 	for _, d := range not {
 		e.Conditions = append(e.Conditions, unmet(d))
 	}
-	e.Starves = starves(answer.Input, not, answer.Settings.Train)
+	e.Starves = starves(answer.Input, not, answer.Settings)
 	e.Conditions = append(e.Conditions, met(answer.Input, answer.Decision, waits, not)...)
 }
 

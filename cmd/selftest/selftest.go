@@ -37,8 +37,6 @@ const (
 type SelfTest struct {
 	// Namespace is one that stepgate gates, and Name that of the ApplicationSet.
 	Namespace, Name string
-	// Mutating expects an answer of the mutating webhook, too.
-	Mutating bool
 	// Timeout is how long the sync is repeated until it is denied.
 	Timeout time.Duration
 	// Out takes the answer.
@@ -79,8 +77,6 @@ func NewCommand() *cobra.Command {
 		"kubeconfig file; if empty, KUBECONFIG, the default one, or else the service account of the Pod")
 	f.StringVar(&t.Namespace, "namespace", "", "namespace of the test; stepgate must gate it")
 	f.StringVar(&t.Name, "name", DefaultName, "name of the ApplicationSet that the test creates and deletes")
-	f.BoolVar(&t.Mutating, "mutating", true,
-		"expect an answer of the mutating webhook, too; false goes with --mode audit and --pin off")
 	f.DurationVar(&t.Timeout, "timeout", time.Minute, "how long the test repeats the sync until it is denied")
 	return cmd
 }
@@ -135,7 +131,7 @@ func (t *SelfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, e
 	err := t.objects.Create(ctx, t.application(set), client.DryRunAll)
 	said := t.warnings.Take()
 	answer, problem := t.validated(err, strings.Join(said, "; "))
-	if problem != nil || !t.Mutating {
+	if problem != nil {
 		return answer, problem
 	}
 	if !slices.Contains(said, webhook.SelfTestWarning) {
@@ -143,7 +139,7 @@ func (t *SelfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, e
 			"call it, or gets no answer within its timeoutSeconds; " +
 			"automated syncs of step 2 and later will be refused (NotPinned); see that the MutatingWebhookConfiguration " +
 			"exists, selects the same namespaces as the ValidatingWebhookConfiguration, " +
-			"and has a caBundle; if pinning is off, run the selftest with --mutating=false")
+			"and has a caBundle")
 	}
 	return answer + "; the mutating webhook answered, too", nil
 }

@@ -18,7 +18,7 @@ type Verdict struct {
 	Allowed bool
 	Reason  policy.Reason
 	Message string
-	// Blockers are the audit annotation: "dev=NotSynced,qa=RefreshPending".
+	// Blockers are the audit annotation: "dev=NotSynced,qa=HealthStale".
 	Blockers string
 }
 

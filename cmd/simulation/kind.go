@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -161,8 +160,7 @@ func (w *world) stuckKind(m *member) Stuck {
 		name, reason, _ := strings.Cut(blocker, "=")
 		e := w.members[name]
 		switch {
-		case reason == "ComparisonOlder", reason == "RefreshPending" && x.Old != nil &&
-			!reflect.DeepEqual(x.Old.Spec, x.New.Spec):
+		case reason == "ComparisonOlder":
 			s.Kind = "B2"
 		case reason == "RevisionMismatch":
 			s.Kind = "stale target"

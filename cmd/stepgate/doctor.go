@@ -147,7 +147,7 @@ func (d *doctorCommand) answer(facts *doctor.Facts) error {
 func (d *doctorCommand) test(ctx context.Context, c *kube.Cluster, facts *doctor.Facts) *doctor.SelfTest {
 	var out strings.Builder
 	t := &selftest.SelfTest{
-		Namespace: d.selfTest, Name: selftest.DefaultName, Mutating: facts.Mutates(d.selfTest), Timeout: doctorSelfTest,
+		Namespace: d.selfTest, Name: selftest.DefaultName, Timeout: doctorSelfTest,
 		Out: &out,
 	}
 	err := t.Run(ctx, rest.CopyConfig(c.Config))

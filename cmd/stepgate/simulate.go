@@ -79,7 +79,7 @@ that is not played, such as stepgate.io/verify.`
 		"let commits land one after the other, such as \"every 10m for 6h\", with the conditions of the ApplicationSet, and "+
 			"show how each step keeps up; in mode enforce")
 	f.StringVar(&s.options.Pin, "pin", settings.PinCompared.String(),
-		"pin.mode of stepgate, for --commits: compared, qualified or off; the annotation "+settings.PinAnnotation+
+		"pin.mode of stepgate, for --commits: compared or qualified; the annotation "+settings.PinAnnotation+
 			" overrides it")
 	f.BoolVar(&s.options.Start, "start", false, "for --commits: stepgate starts what is due")
 	s.bindOutput(cmd, "json", "yaml")

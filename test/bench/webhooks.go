@@ -127,7 +127,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	recorder := record.NewRecorder(metrics,
 		record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}),
 		record.NewWaiting(known, clock.RealClock{}))
-	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
+	j := judge.New(settings.Config{}, judge.Dependencies{
 		Live: oracle.New(live, counting{metrics, reads}), Histories: unwatched{known}, Clock: clock.RealClock{},
 	})
 	gate := webhook.NewGate(j, webhook.Dependencies{Lookup: always{}, Record: recorder})

@@ -63,7 +63,6 @@ func TestPermissions(t *testing.T) {
 		"namespaces":     {"argocd.applicationNamespaces={team-a}"},
 		"named-only":     {"argocd.applicationNamespaces={team-a}", "metrics.ungatedNamespaces=false"},
 		"patterns":       {"argocd.applicationNamespaces={team-*}"},
-		"no-pin":         {"pin.mode=off", "hold.enabled=false"},
 		"no-windows":     {"syncWindows.enabled=false"},
 		"start":          {"start.enabled=true"},
 		"notifications":  {"notifications.enabled=true"},

@@ -37,10 +37,10 @@ var installations = map[string]part{
 	"with the defaults": {
 		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
 		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-sent", "Role argocd/$NAME-notifications", "ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicy $NAME-evidence"},
-		args:  []string{"--mode=audit", "--pin=off", "--start=false", "--cert-mode=self", "--cert-secret=gates/$NAME-ca"},
+		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--cert-mode=self", "--cert-secret=gates/$NAME-ca"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
-			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "annotations.stepgate.io",
+			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "hold.stepgate.io annotations.stepgate.io",
 		},
 	},
 	"in enforce mode": {
@@ -85,11 +85,10 @@ var installations = map[string]part{
 			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}": "of ConfigMaps, stepgate may only write those that keep the places of steps",
 		},
 	},
-	"changing nothing": {
-		values: "{config: {mode: enforce}, pin: {mode: off}, hold: {enabled: false}, releaseWaiting: {enabled: false}}",
+	"holding nothing": {
+		values: "{config: {mode: enforce}, hold: {enabled: false}, releaseWaiting: {enabled: false}}",
 		lacks:  []string{"ValidatingAdmissionPolicy $NAME"},
-		args:   []string{"--pin=off", "--hold=false", "--release=false"},
-		fields: map[string]string{"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "annotations.stepgate.io"},
+		args:   []string{"--hold=false", "--release=false"},
 	},
 	"with cert-manager": {
 		values: "{config: {mode: enforce}, certs: {mode: certManager}}",

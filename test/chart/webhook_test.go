@@ -1,8 +1,6 @@
 package chart
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -187,32 +185,26 @@ func TestApprovers(t *testing.T) {
 	}
 }
 
-// The webhook for operations, a flag and `helm test` follow from pin.mode, hold.enabled and config.mode.
+// The webhook for operations is there whatever the mode is: an ApplicationSet may have another one.
 func TestMutatingModes(t *testing.T) {
-	off := filepath.Join(t.TempDir(), "off.yaml")
-	NewWithT(t).Expect(os.WriteFile(off, []byte("pin: {mode: off}\n"), 0o600)).To(Succeed())
 	for name, tc := range map[string]struct {
-		args    []string
-		want    string
-		mutates bool
+		args []string
+		want string
 	}{
-		"enforce mode":                             {nil, "compared", true},
-		"qualified":                                {[]string{"--set=pin.mode=qualified"}, "qualified", true},
-		"pins nothing, and holds":                  {[]string{"--set=pin.mode=off"}, "off", true},
-		"pins, and holds nothing":                  {[]string{"--set=hold.enabled=false"}, "compared", true},
-		"neither":                                  {[]string{"--set=pin.mode=off,hold.enabled=false"}, "off", false},
-		"off, which YAML reads as false":           {[]string{"--values=" + off}, "off", true},
-		"audit mode":                               {[]string{"--set=config.mode=audit"}, "off", false},
-		"audit mode, whatever pin.mode says":       {[]string{"--set=config.mode=audit,pin.mode=qualified"}, "off", false},
-		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared", true},
-		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared", true},
-		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared", true},
+		"enforce mode":                             {nil, "compared"},
+		"qualified":                                {[]string{"--set=pin.mode=qualified"}, "qualified"},
+		"holds nothing":                            {[]string{"--set=hold.enabled=false"}, "compared"},
+		"audit mode":                               {[]string{"--set=config.mode=audit"}, "compared"},
+		"audit mode, and qualified":                {[]string{"--set=config.mode=audit,pin.mode=qualified"}, "qualified"},
+		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared"},
+		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared"},
+		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			objects := rendered(g, t, append([]string{"--set=config.mode=enforce"}, tc.args...)...)
 			_, hook := webhookOf(g, objects, "MutatingWebhookConfiguration")
-			g.Expect(hook != nil).To(Equal(tc.mutates), "the webhook")
+			g.Expect(hook).NotTo(BeNil(), "the webhook")
 			if url, found, _ := unstructured.NestedString(hook, "clientConfig", "url"); found {
 				g.Expect(url).To(Equal("https://10.0.0.1:8443/mutate"))
 			}
@@ -222,12 +214,6 @@ func TestMutatingModes(t *testing.T) {
 					args := argumentsOf(g, o, "spec", "template", "spec", "containers")
 					g.Expect(args).To(ContainElement("--pin=" + tc.want))
 					g.Expect(args).To(ContainElement("--mutating-webhook-configuration=stepgate"), "it has another webhook")
-				case "Pod":
-					want := "--mutating=false"
-					if tc.mutates {
-						want = "--mutating=true"
-					}
-					g.Expect(argumentsOf(g, o, "spec", "containers")).To(ContainElement(want))
 				case "ClusterRole":
 					text, err := o.MarshalJSON()
 					g.Expect(err).NotTo(HaveOccurred())
@@ -244,8 +230,7 @@ func TestTheDefaultIsSafe(t *testing.T) {
 	for mode, want := range map[string]struct {
 		policy  string
 		seconds int
-		mutates bool
-	}{"": {"Ignore", 2, false}, "audit": {"Ignore", 2, false}, "enforce": {"Fail", 5, true}} {
+	}{"": {"Ignore", 2}, "audit": {"Ignore", 2}, "enforce": {"Fail", 5}} {
 		var args []string
 		if mode != "" {
 			args = []string{"--set=config.mode=" + mode}
@@ -255,7 +240,7 @@ func TestTheDefaultIsSafe(t *testing.T) {
 		g.Expect(hook["failurePolicy"]).To(Equal(want.policy), mode)
 		g.Expect(hook["timeoutSeconds"]).To(BeEquivalentTo(want.seconds), mode)
 		_, mutating := webhookOf(g, objects, "MutatingWebhookConfiguration")
-		g.Expect(mutating != nil).To(Equal(want.mutates), mode)
+		g.Expect(mutating["failurePolicy"]).To(Equal("Ignore"), mode)
 	}
 }
 

@@ -76,7 +76,7 @@ func noticedOnProdFirst(p *play) {
 	p.pending("prod")
 	p.refreshed("dev")
 	p.refreshed("qa")
-	p.user("prod", "bob", deniedBecause("RefreshPending"))
+	p.user("prod", "bob", deniedBecause("RevisionMismatch"))
 	p.compared("dev", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
 	p.compared("qa", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
 	p.rolling("prod", heldBecause("engineering-dev-guestbook (NotSynced: OutOfSync)"))

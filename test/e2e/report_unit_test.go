@@ -175,10 +175,10 @@ func TestVerdictOfStarting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			modes := map[mode]*outcome{
-				off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), starting: tc.starting, on: ended(on, 0, 3),
+				off: ended(off, 1, 3), audit: ended(audit, 1, 3), starting: tc.starting, on: ended(on, 0, 3),
 			}
 			err := total([]scenario{
-				{key: "x", beside: []mode{unpinned, starting}},
+				{key: "x", beside: []mode{audit, starting}},
 			}, table{"x": modes}).verdict(report.To(io.Discard))
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -194,8 +194,8 @@ func TestModesOfAScenario(t *testing.T) {
 	all := []mode{off, on, audit}
 	g.Expect(scenario{}.in(all)).To(Equal(all))
 	g.Expect(scenario{world: true}.in(all)).To(Equal([]mode{off, on}))
-	g.Expect(scenario{world: true, beside: []mode{unpinned}}.in(all)).To(Equal([]mode{off, unpinned, on}))
-	g.Expect(scenario{beside: []mode{unpinned}}.in([]mode{off})).To(Equal([]mode{off}))
+	g.Expect(scenario{world: true, beside: []mode{audit}}.in(all)).To(Equal([]mode{off, audit, on}))
+	g.Expect(scenario{beside: []mode{audit}}.in([]mode{off})).To(Equal([]mode{off}))
 }
 
 func TestMedianLeavesOutWhatDidNotComplete(t *testing.T) {

@@ -23,9 +23,7 @@ const (
 	off   mode = "off"
 	on    mode = "on"
 	audit mode = "audit"
-	// unpinned is the mode of a gate that pins nothing, and qualified of one that pins to what the earlier steps have
-	// completed.
-	unpinned  mode = "unpinned"
+	// qualified is the mode of a gate that pins to what the earlier steps have completed.
 	qualified mode = "qualified"
 	// pair is the mode of a gate with two replicas, of which one is killed.
 	pair mode = "pair"
@@ -43,7 +41,7 @@ const (
 )
 
 // keepsOrder says that the mode promises that nothing starts early.
-func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
+func (m mode) keepsOrder() bool { return m != off && m != audit }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
 func (m mode) holds() bool { return m == on || m == qualified || m.starts() || m == conditional }
@@ -76,8 +74,6 @@ func (m mode) args() []string {
 	switch m {
 	case audit:
 		return append(args, "--mode=audit")
-	case unpinned:
-		return append(args, "--pin=off")
 	case qualified, starting, limited:
 		return append(args, "--pin=qualified")
 	case refusing:

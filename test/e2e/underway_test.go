@@ -17,15 +17,15 @@ func overtaking() []scenario {
 	return []scenario{
 		{
 			key: "under-way", title: "commits that land when an operation of a later step appears", each: 3, world: true, quick: true,
-			beside: []mode{unpinned}, rounds: 30, quickRounds: 3, play: underWay,
+			rounds: 30, quickRounds: 3, play: underWay,
 		},
 		{
 			key: "retry", title: "a sync of step 3 fails and is retried; a commit lands before it succeeds", each: 1, world: true, quick: true,
-			beside: []mode{unpinned}, template: retried, twice: true, play: retry,
+			template: retried, twice: true, play: retry,
 		},
 		{
 			key: "window", title: "a sync of step 3 waits for its sync window; a commit lands before it opens", each: 1, world: true, quick: true,
-			beside: []mode{unpinned}, layout: ownProject, template: inOwnProject, twice: true, play: window,
+			layout: ownProject, template: inOwnProject, twice: true, play: window,
 		},
 		{
 			key: "train", title: "a commit every second, for a minute", each: 1, world: true, beside: []mode{starting}, rounds: 60, play: trainEvery(time.Second),

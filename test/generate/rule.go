@@ -58,6 +58,9 @@ func writes() []string {
 		if r.Reason == policy.EarlierStepsDone {
 			reason += ", or " + string(policy.FirstStep)
 		}
+		if r.Reason == policy.AlreadySynced {
+			outcome = "hold"
+		}
 		if r.Recorded {
 			outcome += ", recorded"
 		}

@@ -214,7 +214,7 @@ func TestAPauseSaysWhoHasSetIt(t *testing.T) {
 	})).To(Succeed())
 	by := a.annotated()[settings.PausedByAnnotation]
 	a.Expect(by).To(MatchRegexp(`^alice at 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$`))
-	a.Expect(a.annotateAs("bob", map[string]any{"stepgate.io/require": "synced"})).To(Succeed())
+	a.Expect(a.annotateAs("bob", map[string]any{"stepgate.io/require": "health"})).To(Succeed())
 	a.Expect(a.annotated()).To(HaveKeyWithValue(settings.PausedByAnnotation, by))
 	err := a.annotateAs("bob", map[string]any{settings.PausedByAnnotation: "carol at 2026-11-22T10:00:00Z"})
 	a.refused(err, "annotation stepgate.io/paused-by is written by stepgate: leave it out")

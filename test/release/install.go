@@ -3,7 +3,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -58,11 +57,6 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 	for _, object := range objects {
 		if needsKubelet(object) {
 			continue
-		}
-		if mutating, ok := object.(*admissionregistrationv1.MutatingWebhookConfiguration); ok && !o.mutates() {
-			mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool {
-				return w.Name == ChangesOperations
-			})
 		}
 		r.adapt(object)
 		err := e.Admin.Create(ctx, object)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 
 	"github.com/onsi/gomega"
@@ -55,12 +54,6 @@ type Options struct {
 	MemoryLimit string
 }
 
-// mutates reports whether it changes operations, by the same rule as the chart's.
-func (o Options) mutates() bool {
-	changesNothing := slices.Contains(o.Args, "--pin=off") && slices.Contains(o.Args, "--hold=false")
-	return !slices.Contains(o.Args, "--mode=audit") && !changesNothing
-}
-
 // StartOne installs an instance of stepgate from config/, and starts one replica of it. It returns when the replica
 // answers its probes; WaitReady waits until it is ready. The replica ends with the environment at the latest.
 func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Replica, error) {
@@ -104,9 +97,6 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 			o.Name, "--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
-	if !o.mutates() {
-		args = append(args, "--pin=off")
-	}
 	if o.Starts {
 		args = append(args, "--start", "--start-lease="+o.Name+"/"+o.Name+"-start")
 	}

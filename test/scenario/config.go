@@ -2,18 +2,18 @@ package scenario
 
 import "github.com/stepgate/stepgate/webhook/settings"
 
-// Config judges, and changes no operation.
+// Config holds no operation.
 func Config() settings.Config {
 	return settings.Config{
 		ServerAccounts: []string{ArgoCDServer}, ControllerAccounts: []string{ApplicationController},
-		ApplicationSetAccounts: []string{ApplicationSetController}, BypassUsers: []string{"alice"}, Pin: settings.PinOff,
+		ApplicationSetAccounts: []string{ApplicationSetController}, BypassUsers: []string{"alice"},
 	}
 }
 
-// Pinning pins and holds, too.
+// Pinning holds, too.
 func Pinning() settings.Config {
 	config := Config()
-	config.Pin, config.Hold = settings.PinCompared, true
+	config.Hold = true
 	return config
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	operations "gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -245,6 +247,30 @@ func (a *Attempt) Request() admissionv1.AdmissionRequest {
 		Object:   runtime.RawExtension{Raw: Raw(a.After)}, OldObject: runtime.RawExtension{Raw: Raw(a.Before)},
 		DryRun: ptr.To(a.DryRun),
 	}
+}
+
+// Pinned is a request with the operation as the Mutator leaves it where that does not wait.
+func Pinned(req admissionv1.AdmissionRequest) admissionv1.AdmissionRequest {
+	w, err := judge.NewWrite(req)
+	if err != nil {
+		return req
+	}
+	if pin := argocd.NewPin(w.App, w.Old, nil); len(pin.Patches) > 0 {
+		req.Object.Raw = Patched(req.Object.Raw, pin.Patches)
+	}
+	return req
+}
+
+// Patched is an object after patches.
+func Patched(raw []byte, patches []operations.Operation) []byte {
+	patch, err := jsonpatch.DecodePatch(Encode(patches))
+	if err != nil {
+		panic(err)
+	}
+	if raw, err = patch.Apply(raw); err != nil {
+		panic(err)
+	}
+	return raw
 }
 
 // Pending lets the ApplicationSet's status record Applications as Pending.

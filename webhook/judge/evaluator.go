@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,7 +53,6 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input, open poli
 	if in.Siblings, err = e.current(ctx, in, open.Step, read); err != nil {
 		return policy.Decision{}, err
 	}
-	in.Peers = replaced(in.ApplicationSet, known, read)
 	return policy.Weigh(in, open), nil
 }
 
@@ -99,18 +97,6 @@ func Placed(set *policy.ApplicationSet, known []*argocd.Projection) []policy.Sib
 	all := make([]policy.Sibling, 0, len(known))
 	for _, p := range known {
 		all = append(all, set.Place(&p.Application))
-	}
-	return all
-}
-
-// replaced puts the Application that was read in the place of its older state.
-func replaced(set *policy.ApplicationSet, known []policy.Sibling, read *argocd.Projection) []policy.Sibling {
-	if read == nil {
-		return known
-	}
-	all := slices.Clone(known)
-	if i := slices.IndexFunc(all, func(s policy.Sibling) bool { return s.Name == read.Name }); i >= 0 {
-		all[i] = set.Place(&read.Application)
 	}
 	return all
 }

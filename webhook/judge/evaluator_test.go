@@ -12,20 +12,19 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
-// TestASyncThatWasHadIsDeniedOnlyAfterTheProof has no blocker, known or live: that denial names none to confirm.
-func TestASyncThatWasHadIsDeniedOnlyAfterTheProof(t *testing.T) {
+// TestASyncIsDeniedForItselfOnlyAfterTheProof has no blocker, known or live: that denial names none to confirm.
+func TestASyncIsDeniedForItselfOnlyAfterTheProof(t *testing.T) {
 	g := NewWithT(t)
 	dev := &argocd.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
 	dev.Name, dev.Namespace, dev.ResourceVersion, dev.Application.Name = "dev", "argocd", "1", "dev"
 	live := &liveWorld{now: map[string]*argocd.Projection{"dev": dev}}
 	in := syncOfProd()
-	in.Target.Operation.Automated = true
-	in.Target.SyncStartedAt = time.Unix(51, 0)
-	in.ApplicationSet.Recorded = map[string]policy.Recorded{in.Target.Name: {Step: 2, TransitionedAt: time.Unix(50, 0)}}
+	in.Now = time.Unix(60, 0)
+	in.History.Joined = in.Now
 	d, err := decide(t.Context(), evaluator(live, frozen{"dev": dev}), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
-	g.Expect(d.Reason).To(Equal(policy.AlreadySynced))
+	g.Expect(d.Reason).To(Equal(policy.SpecSettling))
 	g.Expect([]int{live.gets, live.lists}).To(Equal([]int{0, 1}), "GETs and LISTs")
 }
 
@@ -71,7 +70,7 @@ func syncOfProd() policy.Input {
 			Namespace: "argocd", Name: "guestbook", UID: "u1", RollingSync: true, Steps: []policy.Step{step("dev"), step("prod")},
 		},
 		Target: policy.Target{
-			Name: "prod", Labels: map[string]string{"env": "prod"}, Managed: true, Operation: policy.Operation{Written: true},
+			Name: "prod", Labels: map[string]string{"env": "prod"}, Managed: true, SpecCompared: true, Operation: policy.Operation{Written: true},
 			Wanted: []policy.Source{{Key: "repo", Revision: "b"}}, Compared: []policy.Source{{Key: "repo", Revision: "b"}},
 		},
 	}

@@ -54,10 +54,10 @@ func annotate(c *scenario.Cluster, who, others string) {
 }
 
 func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch, others ...order.Declarer) judge.Verdict {
-	j := judge.New(settings.Config{Pin: settings.PinOff, AfterNamespaces: []string{"platform"}}, judge.Dependencies{
+	j := judge.New(settings.Config{AfterNamespaces: []string{"platform"}}, judge.Dependencies{
 		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon, Declarers: others,
 	})
-	w, err := judge.NewWrite(scenario.SyncOf(c, name).Request())
+	w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c, name).Request()))
 	if err != nil {
 		panic(err)
 	}
@@ -281,10 +281,10 @@ func TestNamesAreReadSideBySide(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		c := &crowded{Cluster: chain("guestbook>" + others), may: make(chan struct{})}
-		j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
+		j := judge.New(settings.Config{}, judge.Dependencies{
 			Live: c, Known: scenario.Watched{Cluster: c.Cluster}, Histories: &scenario.Watch{At: 5}, Clock: scenario.AtNoon,
 		})
-		w, err := judge.NewWrite(scenario.SyncOf(c.Cluster, "dev").Request())
+		w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c.Cluster, "dev").Request()))
 		g.Expect(err).NotTo(HaveOccurred())
 		judged := make(chan judge.Verdict, 1)
 		go func() { judged <- j.Judge(t.Context(), w) }()

@@ -119,6 +119,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, _ := policy.Scope(j.Input(w, order.Order{}, s))
 		return Verdict{Decision: d, Settings: s}
 	}
+	w = w.Under(s.Mode)
 	o := j.Order(ctx, w, set, s, true)
 	in := j.Input(w, o, s)
 	in.History = j.History(w, &set.ApplicationSet)

@@ -128,7 +128,7 @@ func TestAThirdDeclarerIsHeardWithoutARead(t *testing.T) {
 	g := NewWithT(t)
 	c, declared := chain(""), runOf("data:lone api<data:dev")
 	known := scenario.Watched{Cluster: c}
-	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
+	j := judge.New(settings.Config{}, judge.Dependencies{
 		Known: known, Histories: &scenario.Watch{At: 5}, Clock: scenario.AtNoon, Declarers: []order.Declarer{declared},
 	})
 	set := argocd.NewApplicationSet(c.Sets[0])

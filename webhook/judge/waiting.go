@@ -14,7 +14,7 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	if _, follows := p.Annotations.Get(settings.AfterAnnotation); follows {
 		in.Settings.Follows = true
 	}
-	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
+	in.Target, in.Now, in.Window = WaitingTarget(p), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
 	in.History.ContentSince = j.Histories.ContentSince(p.UID, p.Content)
@@ -23,14 +23,14 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 }
 
 // WaitingTarget is the Application with the operation that it waits for: to what it was last compared with.
-func WaitingTarget(p *argocd.Projection, pin bool) policy.Target {
+func WaitingTarget(p *argocd.Projection) policy.Target {
 	a := &p.Application
 	compared := a.SpecCompared && (a.SyncStatus == "Synced" || a.SyncStatus == "OutOfSync") &&
 		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })
 	t := policy.Target{
 		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true, Deleting: a.Deleting,
 		Operation: policy.Operation{
-			Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared,
+			Written: true, Automated: true, Pinned: compared, Redeploys: a.LastSync.AtCompared,
 		},
 		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
 		SameSources: a.LastSync.SameSources,

@@ -108,6 +108,16 @@ func (w *Write) OwnerUIDs() []types.UID {
 	return uids
 }
 
+// Under is the write as it is judged in a mode. Nobody pins in audit mode, which tells what enforce mode would do: it is
+// judged as if somebody had.
+func (w *Write) Under(mode settings.Mode) *Write {
+	if mode != settings.Audit {
+		return w
+	}
+	pin := argocd.NewPin(w.App, w.Old, nil)
+	return w.With(pin.Pinned(w.App))
+}
+
 // With is the write with another Application after it, as the mutating webhook leaves it.
 func (w *Write) With(app *argocd.Application) *Write {
 	next := *w

@@ -58,7 +58,7 @@ func (r *Releaser) reconcile(
 			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
 		},
 	}
-	l.in.Peers, l.in.Evidence = l.in.Siblings, r.judge.KnownEvidence(s)
+	l.in.Evidence = r.judge.KnownEvidence(s)
 	for _, p := range owned {
 		l.byName[p.Name] = p
 		r.waiting.Drop(p)
@@ -186,7 +186,7 @@ func (r *Releaser) needed(d policy.Decision, sources []policy.Source, p *argocd.
 	if d.NotBefore.After(r.judge.Clock.Now()) {
 		return nil
 	}
-	target := judge.WaitingTarget(p, false)
+	target := judge.WaitingTarget(p)
 	all := needs(d, &target, p.Namespace)
 	if d.Outcome != policy.Deny {
 		all = []need{turnOf(p, sources)}

@@ -67,7 +67,7 @@ func needs(d policy.Decision, t *policy.Target, namespace string) []need {
 			n := need{
 				app:  types.NamespacedName{Namespace: cmp.Or(b.Namespace, namespace), Name: b.Application},
 				step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
-				pending: b.Reason == policy.RefreshPending, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale(),
+				pending: b.Refreshing, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale() && !b.Refreshing,
 			}
 			if b.Step < 0 {
 				n.step = ofDependency

@@ -150,7 +150,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 		"one of a later step is sick":        {blockers: []policy.Blocker{stale(0), other(1, policy.NotHealthy), stale(2)}, want: []string{"stale-0"}},
 		"one of an earlier step syncs":       {blockers: []policy.Blocker{other(0, policy.OperationInProgress), stale(1)}},
 		"one of an earlier step only soaks":  {blockers: []policy.Blocker{stale(1), other(0, policy.Soaking)}, want: []string{"stale-1"}},
-		"one of an earlier step is compared": {blockers: []policy.Blocker{other(0, policy.RefreshPending), stale(1)}, want: []string{"other", "stale-1"}},
+		"one of an earlier step is compared": {blockers: []policy.Blocker{other(0, policy.SpecNotCompared), stale(1)}, want: []string{"other", "stale-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

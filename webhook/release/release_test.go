@@ -108,9 +108,12 @@ func TestReconcile(t *testing.T) {
 		"it may start": {want: []string{prodReleased}},
 		"a sibling is not healthy, and nobody can help": {edit: func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
 		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
-		"a refresh of a sibling was overlooked": {edit: func(c *scenario.Cluster) {
+		"a refresh of a sibling was overlooked": {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", edit: func(c *scenario.Cluster) {
 			c.Apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
 		}, want: []string{"argocd/dev again"}},
+		"a refresh of a sibling that is done": {edit: func(c *scenario.Cluster) {
+			c.Apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
+		}, want: []string{prodReleased}},
 		"its own refresh was overlooked": {edit: func(c *scenario.Cluster) {
 			prod(c).Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
 		}, want: []string{"argocd/prod again"}},

@@ -110,8 +110,8 @@ func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) tim
 // have to, as the Application has not deployed what it was compared with.
 func (r *Releaser) starts(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
-	if r.starter == nil || s.Mode != settings.Enforce || !s.Pin || !set.RollingSync || set.Deleting ||
-		a.Deleting || a.OperationSet || a.LastOperation.Running() || !startedByArgoCD(p, set) {
+	if r.starter == nil || s.Mode != settings.Enforce || !set.RollingSync || set.Deleting || a.Deleting ||
+		a.OperationSet || a.LastOperation.Running() || !startedByArgoCD(p, set) {
 		return false
 	}
 	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || r.altered(p))

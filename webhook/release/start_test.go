@@ -190,10 +190,6 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 				bypass(c)
 			},
 		},
-		"nothing is pinned": {edit: func(c *scenario.Cluster) {
-			undone(prod(c))
-			c.Sets[0].Annotations = map[string]string{settings.PinAnnotation: "off"}
-		}},
 		"another replica starts":      {follows: true, edit: func(c *scenario.Cluster) { undone(prod(c)) }},
 		"in audit mode":               {mode: settings.Audit, edit: func(c *scenario.Cluster) { undone(prod(c)) }},
 		"it syncs":                    {edit: func(c *scenario.Cluster) { undone(prod(c)); prod(c).Operation = &argo.Operation{} }},

@@ -58,8 +58,8 @@ const (
 func All() []Annotation {
 	return []Annotation{
 		{ModeAnnotation, "", "`enforce`, `audit` or `off`", people, "Overrides `--mode`."},
-		{RequireAnnotation, "", "`health`, `synced`, `completed` or `revision`", people, "Overrides `--require`."},
-		{PinAnnotation, "", "`compared`, `qualified` or `off`", people, "Overrides `--pin`, but where that is `off`."},
+		{RequireAnnotation, "", "`health`, `completed` or `revision`", people, "Overrides `--require`."},
+		{PinAnnotation, "", "`compared` or `qualified`", people, "Overrides `--pin`."},
 		{BypassUntilAnnotation, "", "a time (RFC 3339), at most 24 h ahead", people, "Lets every sync through until then."},
 		{BypassReasonAnnotation, BypassUntilAnnotation, "any text", people, "Without a reason there is no bypass."},
 		{ExcludeAnnotation, "", "names of Applications, separated by commas", people, "They hold nobody up for a time."},

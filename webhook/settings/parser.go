@@ -46,7 +46,7 @@ type Config struct {
 	Expressions *expression.Compiler
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
-	// Pin says to which revisions operations are pinned. It needs the mutating webhook.
+	// Pin says to which revisions operations are pinned.
 	Pin Pin
 	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs the mutating
 	// webhook.
@@ -162,12 +162,8 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	}
 	pin := c.Pin
 	if text, ok := a.get(PinAnnotation); ok {
-		var err error
-		if pin, err = ParsePin(text); c.Pin == PinOff && pin != PinOff {
-			// Nobody may be there to pin, and what is not pinned would be denied.
-			pin, err = PinOff, nil
-			a.problems = append(a.problems, Problem{PinAnnotation, "ignored: this installation pins nothing (--pin off)"})
-		}
+		parsed, err := ParsePin(text)
+		pin = parsed
 		a.note(PinAnnotation, err)
 	}
 	s.Conditions = a.conditions(c.FourEyes)
@@ -175,8 +171,8 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.Track = a.track()
 	s.After = a.after(set.Namespace, c.AfterNamespaces)
 	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
-	s.Pin, s.Stamped = pin != PinOff && s.Mode == Enforce, s.Mode == Enforce
-	s.Train = s.Pin && pin == PinQualified
+	s.Stamped = s.Mode == Enforce
+	s.Train = pin == PinQualified && s.Mode == Enforce
 	s.Problems = slices.Concat(a.problems, Unreadable(set.Annotations))
 	return s
 }

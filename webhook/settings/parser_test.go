@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,25 +35,24 @@ func TestParser(t *testing.T) {
 	g.Expect(NewParser(Config{}, atNoon).Of(nil)).To(Equal(Settings{}), "the zero value is the strictest")
 }
 
-// TestPinOfAnApplicationSet lets an ApplicationSet choose, but where nobody may be there to pin: what is not pinned would
-// be denied.
+// TestPinOfAnApplicationSet lets an ApplicationSet choose. In audit mode nobody pins, and so nothing is a candidate but
+// what was compared.
 func TestPinOfAnApplicationSet(t *testing.T) {
-	const ignored = "ignored: this installation pins nothing (--pin off)"
+	const unreadable = `not valid, the stricter reading is used: "%s" is not one of compared, qualified`
 	for name, tc := range map[string]struct {
-		installed   Pin
-		text        string
-		pins, train bool
-		problem     string
+		installed Pin
+		mode      Mode
+		text      string
+		train     bool
+		problem   string
 	}{
-		"nothing":              {installed: PinQualified, pins: true, train: true},
-		"qualified":            {installed: PinCompared, text: "qualified", pins: true, train: true},
-		"its old name":         {installed: PinCompared, text: "proven", pins: true, train: true},
-		"compared":             {installed: PinQualified, text: "compared", pins: true},
-		"off":                  {installed: PinQualified, text: "off"},
-		"unreadable":           {installed: PinQualified, text: "newest", pins: true, problem: `not valid, the stricter reading is used: "newest" is not one of compared, qualified, off`},
-		"nobody pins":          {installed: PinOff, text: "qualified", problem: ignored},
-		"nobody pins, either":  {installed: PinOff, text: "newest", problem: ignored},
-		"nobody pins, and off": {installed: PinOff, text: "off"},
+		"nothing":       {installed: PinQualified, train: true},
+		"qualified":     {installed: PinCompared, text: "qualified", train: true},
+		"its old name":  {installed: PinCompared, text: "proven", train: true},
+		"compared":      {installed: PinQualified, text: "compared"},
+		"off":           {installed: PinQualified, text: "off", problem: fmt.Sprintf(unreadable, "off")},
+		"unreadable":    {installed: PinQualified, text: "newest", problem: fmt.Sprintf(unreadable, "newest")},
+		"in audit mode": {installed: PinQualified, mode: Audit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -60,8 +60,7 @@ func TestPinOfAnApplicationSet(t *testing.T) {
 			if tc.text != "" {
 				annotations[PinAnnotation] = tc.text
 			}
-			s := NewParser(Config{Pin: tc.installed}, atNoon).Of(withThreeSteps(annotations))
-			g.Expect(s.Pin).To(Equal(tc.pins))
+			s := NewParser(Config{Pin: tc.installed, Mode: tc.mode}, atNoon).Of(withThreeSteps(annotations))
 			g.Expect(s.Train).To(Equal(tc.train))
 			if tc.problem == "" {
 				g.Expect(s.Problems).To(BeEmpty())

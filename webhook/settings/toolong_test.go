@@ -24,7 +24,7 @@ func TestWhatIsTooLongIsTheStrictest(t *testing.T) {
 	for name, strict := range map[string]func(s Settings) bool{
 		ModeAnnotation:          func(s Settings) bool { return s.Mode == Enforce && !s.Off },
 		RequireAnnotation:       func(s Settings) bool { return s.Require == policy.Require(0) },
-		PinAnnotation:           func(s Settings) bool { return s.Pin && !s.Train },
+		PinAnnotation:           func(s Settings) bool { return !s.Train },
 		BypassUntilAnnotation:   func(s Settings) bool { return !s.Bypassed },
 		BypassReasonAnnotation:  func(s Settings) bool { return !s.Bypassed },
 		ExcludeAnnotation:       func(s Settings) bool { return len(s.Excluded) == 0 && s.Exclusion == "" },

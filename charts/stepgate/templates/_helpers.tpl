@@ -96,16 +96,6 @@ INSTANCE-applicationset-controller. */}}
 {{- end -}}
 {{- end }}
 
-{{/* The revisions to which stepgate pins operations. Audit mode pins nothing. YAML reads an unquoted off as false. */}}
-{{- define "stepgate.pinMode" -}}
-{{- ternary "off" .Values.pin.mode (or (eq .Values.config.mode "audit") (not .Values.pin.mode)) }}
-{{- end }}
-
-{{/* Not empty if stepgate changes operations. The MutatingWebhookConfiguration then has the webhook hold.stepgate.io. */}}
-{{- define "stepgate.mutates" -}}
-{{- if or (ne (include "stepgate.pinMode" .) "off") (and .Values.hold.enabled (eq .Values.config.mode "enforce")) }}true{{ end }}
-{{- end }}
-
 {{/* The Secret to mount, in the modes that mount one. */}}
 {{- define "stepgate.tlsSecret" -}}
 {{- if eq .Values.certs.mode "external" }}{{ .Values.certs.external.secretName }}

@@ -33,7 +33,7 @@ securityContext:
 - serve
 - --mode={{ .Values.config.mode }}
 - --require={{ .Values.config.require }}
-- --pin={{ include "stepgate.pinMode" . }}
+- --pin={{ .Values.pin.mode }}
 - --gate-rollbacks={{ .Values.config.gateRollbacks }}
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
 - --spec-settling={{ .Values.config.specSettling }}

@@ -33,7 +33,6 @@ const (
 	revision  = "policy/revision.go"
 	target    = "webhook/argocd/target.go"
 	pin       = "webhook/argocd/pin.go"
-	settings  = "webhook/settings/parser.go"
 	hold      = "webhook/mutate.go"
 	release   = "webhook/release/look.go"
 	need      = "webhook/release/need.go"
@@ -61,7 +60,7 @@ func parts() []part {
 
 func ofFindings() []part {
 	return []part{
-		take("Pin", settings, `s.Pin, s.Stamped = pin != PinOff && s.Mode == Enforce, s.Mode == Enforce`, `s.Pin = false`),
+		take("Pin", hold, `pin := m.pin(w, in)`, `pin := pinned{}`).and(evaluate, ` notPinned,`, ``),
 		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``,
 			`p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))`, ``,
 			`sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).
@@ -148,13 +147,11 @@ func ofRows() []part {
 		row("TargetNotCompared", "targetNotCompared"),
 		row("NotPinned", "notPinned"),
 		row("TargetOutdated", "targetOutdated"),
-		row("AlreadySynced", "alreadySynced"),
 		take("NotCreated", "policy/blockers.go", `found := in.missing(step)`, `found := in.missing(0)`),
 		row("OperationInProgress", "operationInProgress"),
 		row("NotReconciled", "notReconciled"),
 		row("NotHealthy", "notHealthy"),
 		row("SpecNotCompared", "specNotCompared"),
-		row("RefreshPending", "refreshPending"),
 		take("HealthStale", stale, `case last.FinishedAt.After(a.ReconciledAt):`, `case false:`),
 		take("HealthStaleSameSecond", stale,
 			`case a.Unseen():`, `case false:`),
