@@ -41,7 +41,7 @@ func FuzzEvaluate(f *testing.F) {
 func TestPropertiesHold(t *testing.T) {
 	random, inputs := rand.New(rand.NewPCG(3, 4)), 20_000
 	if testing.Short() {
-		inputs /= 4
+		inputs /= 2
 	}
 	outcomes, reasons := map[policy.Outcome]int{}, map[policy.Reason]int{}
 	for range inputs {

@@ -37,7 +37,7 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 		}
 		mutated := *a
 		mutated.After = after
-		resp := trial.handle(mutated.Request())
+		resp := trial.asWritten(mutated.Request())
 		g.Expect(!answer.Rejected()).To(Equal(resp.Allowed), "%s", answer.Message)
 		if resp.Allowed {
 			outcomes[answer.Outcome.String()]++

@@ -40,7 +40,7 @@ func TestAForgedStampIsRefused(t *testing.T) {
 			if tc.forge {
 				a.After.Operation.Info = []*argo.Info{{Name: argocd.StampInfo, Value: `{"content":"x"}`}}
 			}
-			answer := trial.handle(a.Request())
+			answer := trial.asWritten(a.Request())
 			g.Expect(answer.Allowed).To(Equal(tc.want))
 			if !tc.want {
 				g.Expect(answer.Result.Message).To(ContainSubstring("(ForeignContent: the operation brings stepgate.io/content of its own, which stepgate writes). Next: leave it out"))

@@ -87,10 +87,10 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 func deployed(p *argocd.Projection) string {
 	was, is := p.Deployed, p.Content
 	switch {
-	case p.Application.LastOperation.StartedAt.IsZero():
+	case p.Application.LastOperation.StartedAt.IsZero(), was.Around == "" && p.Application.SyncStatus == "Synced":
 		return ""
 	case was.Around == "":
-		return "no stamp says with what its last full sync deployed it: unless it is found Synced, that counts as changed"
+		return "its last full sync has no stamp of stepgate: until it is found Synced, its spec counts as changed since"
 	case was.Parameters == is.Parameters && was.Around == is.Around:
 		return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; its spec says the same"
 	case was.Parameters == is.Parameters:

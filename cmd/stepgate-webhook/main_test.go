@@ -37,7 +37,7 @@ func TestBadCommandLines(t *testing.T) {
 		"mode empty":                           {[]string{"--mode="}, `--mode: "" is not one of enforce, audit`},
 		"mode on two lines":                    {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
 		"spec-settling":                        {[]string{"--spec-settling", "-1s"}, `--spec-settling: -1s is negative`},
-		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, completed, revision`},
+		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, completed, revision`},
 		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: it has to be true or false; see stepgate-webhook serve --help`},
 		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: it has to be true or false; see stepgate-webhook serve --help`},
 		"bypass-user":                          {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},

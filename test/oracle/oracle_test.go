@@ -203,7 +203,7 @@ func input() policy.Input {
 		ApplicationSet: &set,
 		Target: policy.Target{
 			Name: "prod", Labels: map[string]string{"env": "prod"},
-			Managed: true, Operation: policy.Operation{Written: true}, Wanted: compared, Compared: compared,
+			Managed: true, Operation: policy.Operation{Written: true}, Wanted: compared, Compared: compared, SpecCompared: true,
 		},
 	}
 }

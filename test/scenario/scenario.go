@@ -255,8 +255,10 @@ func Pinned(req admissionv1.AdmissionRequest) admissionv1.AdmissionRequest {
 	if err != nil {
 		return req
 	}
-	if pin := argocd.NewPin(w.App, w.Old, nil); len(pin.Patches) > 0 {
-		req.Object.Raw = Patched(req.Object.Raw, pin.Patches)
+	pin := argocd.NewPin(w.App, w.Old, nil)
+	if w.Target.Operation.Written {
+		_, stamp := argocd.Stamped(pin.Pinned(w.App), w.Old)
+		req.Object.Raw = Patched(req.Object.Raw, append(pin.Patches, stamp...))
 	}
 	return req
 }

@@ -167,6 +167,7 @@ export interface Explanation {
   conditions?: Condition[];
   revisions?: string[];
   pinned?: boolean;
+  deployed?: string;
   says?: string;
   message?: string;
   settings: string;
