@@ -15,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
@@ -85,6 +86,8 @@ func annotationsPage() (string, error) {
 		{code(record.IgnoreLabel), "a label of a namespace", "you", "`true`: the API server sends no write of this namespace."},
 		{code(settings.BypassInfo), "an entry of `operation.info`", "a user of `--bypass-user`",
 			"Lets this one sync through. The value is the reason."},
+		{code(argocd.StampInfo), "an entry of `operation.info`", "stepgate",
+			"The stamp: hashes of what the operation deploys. One that somebody else writes is refused."},
 		{code(siblings.BarrierAnnotation), "an annotation of stepgate's own Application", "stepgate",
 			"The write barrier (`--write-barrier`)."},
 		{code(places.Label), "a label of stepgate's own ConfigMaps", "stepgate",
