@@ -38,7 +38,7 @@ func TestAForgedStampIsRefused(t *testing.T) {
 			trial, _, app := mutated(t, config, c, a)
 			a.After = app
 			if tc.forge {
-				a.After.Operation.Info = []*argo.Info{{Name: argocd.StampInfo, Value: `{"content":"x"}`}}
+				a.After.Operation.Info = []*argo.Info{{Name: argocd.StampInfo, Value: `{"v":1,"content":"x"}`}}
 			}
 			answer := trial.asWritten(a.Request())
 			g.Expect(answer.Allowed).To(Equal(tc.want))

@@ -32,9 +32,8 @@ func (c Content) Unrevised() Content {
 	return c
 }
 
-// at is the Content with these sources at these revisions.
-func (c Content) at(sources argo.ApplicationSources, revisions []string) Content {
-	c.Parameters = parametersOf(sources)
+// at is the Content at these revisions, one for each source.
+func (c Content) at(revisions []string) Content {
 	c.Revised = digest([]any{c.Parameters, c.Around, revisions})
 	return c
 }

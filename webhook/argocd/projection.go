@@ -80,7 +80,7 @@ func NewProjection(app *argo.Application) *Projection {
 	}
 	if p.Application.SpecCompared {
 		sync := &app.Status.Sync
-		p.Content = p.Content.at(app.Spec.GetSources(), revisions(sync.Revision, sync.Revisions))
+		p.Content = p.Content.at(revisions(sync.Revision, sync.Revisions))
 	}
 	o := operatedOf(app.Status.OperationState)
 	p.Deployed, p.Deploys = o.lastFull(&app.Spec, app.Operation).deployed(), deploying(app, o)

@@ -18,10 +18,15 @@ const StampInfo = "stepgate.io/content"
 // mostStamp bounds a stamp that is read. One that stepgate writes has a few hundred bytes.
 const mostStamp = 8 << 10
 
+// stampVersion tells how the hashes are made.
+const stampVersion = 1
+
 // Stamp says what an operation deploys. One that is no sync of a content (a dry run, a sync of single resources, one with
 // manifests of its own) has Last alone: it makes nobody forget what was deployed. The zero value is an operation without a
 // stamp, of which nobody knows what was around its sources.
 type Stamp struct {
+	// Version is stampVersion. One of another version counts for nothing.
+	Version int `json:"v"`
 	Content
 	// Last is the last full sync before, if this is none, or if that has failed.
 	Last *Outcome `json:"last,omitempty"`
@@ -45,17 +50,9 @@ type Outcome struct {
 
 // StampOf is the stamp of the operation that a write sets. old is nil for a CREATE.
 func StampOf(app, old *Application) Stamp {
-	var s Stamp
-	spec, op := app.spec(), &app.Operation.Operation
-	if isFull(*op) {
-		d := deploymentOf(op.Sync, spec)
-		s.Content = ContentOf(spec).at(d.sources, d.revisions)
-	}
-	if old == nil {
-		return s
-	}
+	s := Stamp{Version: stampVersion, Content: app.deploys(app.Content())}
 	last := old.lastFull()
-	if last != nil && (!isFull(*op) || last.failed()) {
+	if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {
 		s.Last = last
 	}
 	return s
@@ -94,10 +91,23 @@ func stamping(infos []*argo.Info, entry argo.Info) (patches []jsonpatch.Operatio
 
 func isStamp(i *argo.Info) bool { return i != nil && i.Name == StampInfo }
 
-// Forged reports whether the operation of a write brings a stamp that is not its own.
+// deploys is the Content of the operation of a write, by that of its spec; the zero Content where it is no full sync.
+func (a *Application) deploys(spec Content) Content {
+	op := &a.Operation.Operation
+	if !isFull(*op) {
+		return Content{}
+	}
+	d := deploymentOf(op.Sync, a.spec())
+	if d.overrides {
+		spec.Parameters = parametersOf(d.sources)
+	}
+	return spec.at(d.revisions)
+}
+
+// Forged reports whether the operation of a write brings a stamp of this version that is not its own.
 func Forged(app, old *Application) bool {
 	infos := app.Operation.Info
-	if !slices.ContainsFunc(infos, isStamp) {
+	if stampIn(&app.Operation.Operation).Version != stampVersion {
 		return false
 	}
 	return len(stamping(infos, argo.Info{Name: StampInfo, Value: StampOf(app, old).text()})) > 0
@@ -115,6 +125,9 @@ func (s Stamp) text() string {
 func stampIn(op *argo.Operation) (s Stamp) {
 	at := slices.IndexFunc(op.Info, isStamp)
 	if at < 0 || len(op.Info[at].Value) > mostStamp || json.Unmarshal([]byte(op.Info[at].Value), &s) != nil {
+		return Stamp{}
+	}
+	if s.Version != stampVersion {
 		return Stamp{}
 	}
 	return s

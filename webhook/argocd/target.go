@@ -67,20 +67,20 @@ func Target(app, old *Application) policy.Target {
 }
 
 // Deployed is what the last full sync before a write deployed, as far as its stamp tells, and when the last operation
-// started. deploys is what the operation of the write deploys.
-func Deployed(app, old *Application) (deployed, deploys Content, operatedAt time.Time) {
-	deploys = ContentOf(app.spec())
-	if app.Operation != nil && isFull(app.Operation.Operation) {
-		deploys = StampOf(app, nil).Content
+// started. spec is what the Application deploys by its spec after the write, and deploys what its operation deploys.
+func Deployed(app, old *Application) (deployed, deploys, spec Content, operatedAt time.Time) {
+	spec = app.Content()
+	if deploys = spec; app.Operation != nil && isFull(app.Operation.Operation) {
+		deploys = app.deploys(spec)
 	}
 	if old == nil {
-		return deployed, deploys, operatedAt
+		return deployed, deploys, spec, operatedAt
 	}
 	o := old.Status.OperationState.operated()
 	if o != nil {
 		operatedAt = o.startedAt
 	}
-	return old.lastFull().deployed(), deploys, operatedAt
+	return old.lastFull().deployed(), deploys, spec, operatedAt
 }
 
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when

@@ -48,8 +48,8 @@ const (
 // watch may lag.
 func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
 	history := j.Histories.History(set, j.changed(w), j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt))
-	deployed, deploys, operatedAt := argocd.Deployed(w.App, w.Old)
-	history.ContentSince = j.Histories.ContentSince(w.UID, w.App.Content())
+	deployed, deploys, spec, operatedAt := argocd.Deployed(w.App, w.Old)
+	history.ContentSince = j.Histories.ContentSince(w.UID, spec)
 	return deployedBefore(history, deploys, deployed, j.Histories.Found(w.UID, operatedAt))
 }
 
