@@ -23,7 +23,7 @@ func TestEventsOfStepgateInATimeline(t *testing.T) {
 		"held, for itself": {
 			"x-prod", "SyncHeld", early + "x-prod (TargetNotCompared: its spec is new). Next: wait", 1, "stepgate HOLDS its sync: prod (TargetNotCompared: its spec is new)",
 		},
-		"denied":                  {"x-prod", "SyncDenied", early + "1 Application of step 1 is not done: x-dev (SpecNotCompared). Next: wait", 1, "stepgate DENIES its sync: dev (RefreshPending)"},
+		"denied":                  {"x-prod", "SyncDenied", early + "1 Application of step 1 is not done: x-dev (SpecNotCompared). Next: wait", 1, "stepgate DENIES its sync: dev (SpecNotCompared)"},
 		"released":                {"x-prod", "SyncReleased", "step 3 of ApplicationSet on/x may sync now: it has waited for 3s, last for x-dev (SpecNotCompared)", 1, "stepgate lets its sync through, which has waited for 3s"},
 		"something else":          {"x-prod", "SyncGateBypassed", "the gate was bypassed", 1, ""},
 		"of another Application":  {"x-qa", "SyncHeld", early, 1, ""},

@@ -186,7 +186,8 @@ func evaluate(in policy.Input, i int) policy.Decision {
 	app := in.Siblings[i]
 	in.Target = policy.Target{
 		Name: app.Name, Labels: app.Labels, Managed: true, SpecCompared: app.SpecCompared, ReconciledAt: app.ReconciledAt,
-		Operation: policy.Operation{Written: true, Automated: true}, Compared: app.Compared, Wanted: app.Compared, Ran: app.Ran,
+		Operation: policy.Operation{Written: true, Automated: true, Pinned: true},
+		Compared:  app.Compared, Wanted: app.Compared, Ran: app.Ran,
 	}
 	return policy.Evaluate(in)
 }
