@@ -27,7 +27,7 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 		name  string
 		write func() error
 	}{
-		{"the same operation", func() error { return r.sync(cluster.ControllerAccount, "dev") }},
+		{"the same operation", func() error { return r.as(cluster.ControllerAccount).Update(r.ctx, r.app("dev")) }},
 		{"a status patch while the operation is set", func() error {
 			return r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.Tick()) })
 		}},

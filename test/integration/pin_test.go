@@ -108,7 +108,7 @@ func TestEverySourceIsPinned(t *testing.T) {
 func TestTheFirstStepIsNotPinned(t *testing.T) {
 	r := newRollout(t)
 	r.Expect(r.sync(cluster.ControllerAccount, "dev")).To(Succeed())
-	r.Expect(r.app("dev").Operation).To(Equal(guestbook.RollingSync()))
+	r.Expect(r.app("dev").Operation.Sync).To(Equal(guestbook.RollingSync().Sync))
 }
 
 // The ApplicationSet controller writes a new spec and the operation in one patch, and creates Applications with an
