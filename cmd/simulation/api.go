@@ -116,6 +116,10 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
 		return errors.New(`admission webhook "operation.stepgate.io" denied the request: ` + v.Message)
 	}
+	if !syncs(app.Operation) {
+		a.write(app)
+		return nil
+	}
 	m.truth.latest = admitting{
 		admitted: a.w.now, verdict: v, admittedStep: a.w.admittedStep(m, app), seen: sight{
 			target: old, spec: app.Spec, apps: maps.Clone(a.apps),

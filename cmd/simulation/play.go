@@ -38,6 +38,7 @@ func (w *world) schedule() (last time.Duration) {
 //	invalid APP | valid APP       the ApplicationSet controller cannot write it, or can again
 //	leftover APP                  a resource of it has to be pruned, and nobody does: it is OutOfSync for good
 //	local APP | foreign APP       a user syncs manifests of his own, or another source
+//	dryrun APP | part APP         a user makes a dry run, or, in the first step, a sync of one resource, which changes nothing
 //	sync APP | rollback APP       argocd-server writes an operation for a user: to HEAD, or to what it ran before
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
@@ -201,6 +202,8 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "leftover":
 		m.leftover = !w.traits.legacy // 3.2 would sync it again and again, for ever
 		w.app.liveChanged(m.name)
+	case "dryrun", "part":
+		w.syncNothing(m, verb == "dryrun")
 	case "local", "foreign":
 		w.syncOwn(m, verb == "local")
 	case "hydration":

@@ -79,6 +79,24 @@ func (w *world) rollback(m *member) {
 	w.serverWrites(app, sync)
 }
 
+// syncNothing is an operation by a user that is no sync of what the branch has: a dry run, or, in the first step, a sync of
+// one resource, which is as it should be.
+func (w *world) syncNothing(m *member, dryRun bool) {
+	app := w.api.apps[m.name]
+	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated == 0 ||
+		!dryRun && (m.generated != 1 || stepOf(app) != 1) {
+		return
+	}
+	sync := syncOf(app, w.heads(m)).Sync
+	if sync.DryRun = dryRun; !dryRun {
+		sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "settings"}}
+	}
+	w.serverWrites(app, sync)
+}
+
+// syncs reports whether an operation deploys what the branch has.
+func syncs(op *argo.Operation) bool { return !op.Sync.DryRun && len(op.Sync.Resources) == 0 }
+
 // askRefresh sets the refresh annotation.
 func (w *world) askRefresh(name, who string) {
 	app := w.api.apps[name]

@@ -90,7 +90,7 @@ func ofFindings() []part {
 		row("Uncompared", "comparedUnhydrated"),
 		take("HydratedFrom", target, ` && hydratedFrom(spec, &before.SourceHydrator)`, ``),
 		take("Unseen", deployed, `if r == nil || !r.operatedAt.Equal(operatedAt) {`, `if r == nil {`),
-		take("TakenBack", "webhook/history/completions.go", `if !c.OperatedAt.Before(startedAt) {`, `if true || startedAt.IsZero() {`),
+		take("Unforgotten", "webhook/argocd/stamp.go", `s.Last = last`, `_ = last`),
 		row("SpecSettling", "specSettling"),
 		take("Joined", settling, `last := in.History.Joined`, `var last time.Time`),
 		take("Respecified", settling, `latest(last, in.History.Respecified, in.History.ContentSince)`, `latest(last)`),

@@ -96,7 +96,7 @@ func (d drawing) event() string {
 		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart",
 		"outage",
 		"around", "slow write", "slow write", "invalid", "valid", "relabel", "leftover", "local", "foreign", "image",
-		"recreate")
+		"recreate", "dryrun", "dryrun", "part")
 	switch verb {
 	case "commit":
 		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(),
