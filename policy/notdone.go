@@ -14,7 +14,8 @@ func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	}
 	return Blocker{
 		Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason,
-		Detail: in.ApplicationSet.orOrphan(a.Name, reason, detail), ComparedAt: a.ReconciledAt, Refreshing: a.RefreshRequested,
+		Detail: in.ApplicationSet.orOrphan(a.Name, reason, detail), ComparedAt: a.ReconciledAt,
+		Refreshing: a.RefreshRequested,
 	}, true
 }
 

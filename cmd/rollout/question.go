@@ -86,17 +86,18 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 // deployed says what the stamp of the last full sync tells, beside the spec of now.
 func deployed(p *argocd.Projection) string {
 	was, is := p.Deployed, p.Content
+	content := "content " + cmp.Or(was.Revised, "of a sync that failed")
 	switch {
 	case p.Application.LastOperation.StartedAt.IsZero(), was.Around == "" && p.Application.SyncStatus == "Synced":
 		return ""
 	case was.Around == "":
 		return "its last full sync has no stamp of stepgate: until it is found Synced, its spec counts as changed since"
 	case was.Parameters == is.Parameters && was.Around == is.Around:
-		return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; its spec says the same"
+		return content + "; its spec says the same"
 	case was.Parameters == is.Parameters:
-		return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; what is around its sources has changed since, such as the destination"
+		return content + "; what is around its sources has changed since, such as the destination"
 	}
-	return "content " + cmp.Or(was.Revised, "of a sync that failed") + "; its sources or their parameters have changed since"
+	return content + "; its sources or their parameters have changed since"
 }
 
 // oneOf is one of the accounts; empty if there is none, which is nobody's.

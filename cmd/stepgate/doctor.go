@@ -104,7 +104,7 @@ func (d *doctorCommand) run(ctx context.Context, _ []string) error {
 	}
 	facts := sources.Gather(ctx)
 	if d.selfTest != "" {
-		tested = d.test(ctx, c, facts)
+		tested = d.test(ctx, c)
 	}
 	facts.SelfTest = tested
 	return d.answer(facts)
@@ -144,7 +144,7 @@ func (d *doctorCommand) answer(facts *doctor.Facts) error {
 }
 
 // test runs the selftest, as `stepgate selftest` does.
-func (d *doctorCommand) test(ctx context.Context, c *kube.Cluster, facts *doctor.Facts) *doctor.SelfTest {
+func (d *doctorCommand) test(ctx context.Context, c *kube.Cluster) *doctor.SelfTest {
 	var out strings.Builder
 	t := &selftest.SelfTest{
 		Namespace: d.selfTest, Name: selftest.DefaultName, Timeout: doctorSelfTest,

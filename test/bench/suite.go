@@ -128,7 +128,8 @@ func (s *suite) patcher(user string) *patcher {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	return &patcher{client: script.Get(rest.RESTClientFor(config)), pinned: user == unmutatedController || user == plainUser}
+	pinned := user == unmutatedController || user == plainUser
+	return &patcher{client: script.Get(rest.RESTClientFor(config)), pinned: pinned}
 }
 
 // rollout returns the rollout with so many Applications, and creates it the first time.

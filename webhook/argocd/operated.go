@@ -123,7 +123,7 @@ func (o *Outcome) deployed() Content {
 	case o == nil:
 		return Content{}
 	case o.failed():
-		return o.Content.Unrevised()
+		return o.Unrevised()
 	}
 	return o.Content
 }

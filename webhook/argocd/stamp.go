@@ -75,7 +75,8 @@ func Stamped(app, old *Application) (stamped *Application, patches []jsonpatch.O
 // stamping puts the stamp after all other infos, and takes away what is in its place.
 func stamping(infos []*argo.Info, entry argo.Info) (patches []jsonpatch.Operation) {
 	last := len(infos) - 1
-	if last >= 0 && isStamp(infos[last]) && infos[last].Value == entry.Value && !slices.ContainsFunc(infos[:last], isStamp) {
+	if last >= 0 && isStamp(infos[last]) && infos[last].Value == entry.Value &&
+		!slices.ContainsFunc(infos[:last], isStamp) {
 		return nil
 	}
 	if len(infos) == 0 {

@@ -112,7 +112,9 @@ func TestAStampTellsContentsApart(t *testing.T) {
 		},
 		"ignored": func(s *argo.ApplicationSpec) { s.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Secret"}} },
 		"the namespace's labels": func(s *argo.ApplicationSpec) {
-			s.SyncPolicy = &argo.SyncPolicy{ManagedNamespaceMetadata: &argo.ManagedNamespaceMetadata{Labels: map[string]string{"a": "b"}}}
+			s.SyncPolicy = &argo.SyncPolicy{
+				ManagedNamespaceMetadata: &argo.ManagedNamespaceMetadata{Labels: map[string]string{"a": "b"}},
+			}
 		},
 	} {
 		app := application()

@@ -73,7 +73,9 @@ func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
 		p := done("c", finished)
 		p.Application.SyncStatus, p.Application.ReconciledAt = "OutOfSync", second(finished+10)
 		p.Application.LastFull.AtCompared = false
-		p.Application.LastSync = policy.LastSync{FinishedAt: second(finished), SameSources: true, Other: at("a"), Since: second(finished)}
+		p.Application.LastSync = policy.LastSync{
+			FinishedAt: second(finished), SameSources: true, Other: at("a"), Since: second(finished),
+		}
 		for _, r := range ran {
 			p.Application.Ran = append(p.Application.Ran, at(r)...)
 		}
@@ -204,7 +206,8 @@ func TestBroken(t *testing.T) {
 // TestAResultThatIsCleared with the write of the next operation takes nothing away from what is remembered.
 func TestAResultThatIsCleared(t *testing.T) {
 	asked := func(p *argocd.Projection) *argocd.Projection {
-		p.Application.OperationSet, p.Application.LastOperation, p.Application.LastFull = true, policy.LastOperation{}, policy.FullSync{}
+		p.Application.OperationSet = true
+		p.Application.LastOperation, p.Application.LastFull = policy.LastOperation{}, policy.FullSync{}
 		return p
 	}
 	failed := done("b", 20)

@@ -18,7 +18,8 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
 	in.History.ContentSince = j.Histories.ContentSince(p.UID, p.Content)
-	in.History = deployedBefore(in.History, p.Content, p.Deployed, j.Histories.Found(p.UID, p.Application.LastOperation.StartedAt))
+	found := j.Histories.Found(p.UID, p.Application.LastOperation.StartedAt)
+	in.History = deployedBefore(in.History, p.Content, p.Deployed, found)
 	return in
 }
 

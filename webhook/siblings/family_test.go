@@ -175,9 +175,13 @@ func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	s := NewHistories(clock.RealClock{})
 	watch := (&Cache{Histories: s, changed: func(types.NamespacedName) {}}).applications()
-	before := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Content: argocd.Content{Around: "a"}}
+	before := &argocd.Projection{
+		ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Content: argocd.Content{Around: "a"},
+	}
 	before.Application = policy.Application{Name: "dev", SyncStatus: "Synced", SpecCompared: true}
-	again := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Content: argocd.Content{Around: "b"}}
+	again := &argocd.Projection{
+		ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Content: argocd.Content{Around: "b"},
+	}
 	watch.OnAdd(before, false)
 	watch.OnUpdate(before, again)
 	g.Expect(s.Known("1")).To(BeFalse())
