@@ -41,7 +41,8 @@ func TestSibling(t *testing.T) {
 		"an operation that has cleared the last result": {
 			edit: func(a *argo.Application) { a.Operation, a.Status.OperationState = &argo.Operation{}, nil },
 			want: func(p *policy.Application) {
-				p.OperationSet, p.LastOperation, p.LastFull, p.LastSync = true, policy.LastOperation{}, policy.FullSync{}, fromHistory
+				p.OperationSet, p.LastOperation, p.LastFull = true, policy.LastOperation{}, policy.FullSync{}
+				p.LastSync = fromHistory
 			},
 		},
 		"being deleted":    {edit: func(a *argo.Application) { a.DeletionTimestamp = at(7) }, want: func(p *policy.Application) { p.Deleting = true }},
