@@ -175,7 +175,7 @@ func (r *Rollout) want() Want {
 func (r *Rollout) Untouched(ctx context.Context) {
 	running := fields{"operation": r.operation(), "phase": "Running", "startedAt": metav1.NewTime(r.made.Tick())}
 	if r.stored != nil {
-		r.asController(ctx, r.Prod, fields{"operation": r.stored})
+		r.asController(ctx, r.Prod, fields{"operation": unstamped(r.stored)})
 	}
 	r.asController(ctx, r.Prod, fields{"status": fields{"operationState": running}})
 	r.asController(ctx, r.Prod, fields{"status": fields{"operationState": fields{"phase": "Terminating"}}})
@@ -192,6 +192,11 @@ type fields = map[string]any
 // asController sends a write that has to pass regardless.
 func (r *Rollout) asController(ctx context.Context, app *argo.Application, body fields) Outcome {
 	return r.writer.send(ctx, write{as: r.writer.controller, app: app, body: body, want: Regardless})
+}
+
+// unstamped is an operation as a merge patch that leaves its infos as they are stored, with the stamp.
+func unstamped(o *argo.Operation) fields {
+	return fields{"initiatedBy": o.InitiatedBy, "retry": o.Retry, "sync": o.Sync}
 }
 
 // unpinned is an operation as a merge patch: it removes the revision to which the operation before was pinned, as the
