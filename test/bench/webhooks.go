@@ -28,6 +28,7 @@ import (
 	"github.com/stepgate/stepgate/test/oracle"
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/server"
@@ -142,6 +143,9 @@ type unwatched struct{ *siblings.Cache }
 func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History {
 	return policy.History{}
 }
+
+// ContentSince knows of no change of a spec.
+func (unwatched) ContentSince(types.UID, argocd.Content) time.Time { return time.Time{} }
 
 // always says of every Application that it exists.
 type always struct{}

@@ -68,7 +68,7 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 	target := live.applications[fmt.Sprintf("app-%05d", count-1)].Application
 	in := policy.Input{
 		ApplicationSet: &projected.ApplicationSet,
-		Target: policy.Target{
+		Target: policy.Target{SpecCompared: true,
 			Name: target.Name, Labels: target.Labels, Managed: true, Operation: policy.Operation{Written: true},
 			ReconciledAt: target.ReconciledAt, Compared: target.Compared, Ran: target.Ran, Wanted: target.Compared,
 		},
