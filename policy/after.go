@@ -121,8 +121,11 @@ func (dep *Dependency) ofSet(in Input) (found []Blocker) {
 	switch {
 	case set.Deleting:
 		return []Blocker{notFound(set.Name, "is being deleted")}
-	case set.Failing != "" && in.Settings.Require.asks(applicationSetFailing.level):
-		found = append(found, Blocker{Application: set.Name, Reason: ApplicationSetFailing, Detail: clean(set.Failing)})
+	case set.Failing != "" && in.Settings.Require.asks(notGenerated.level):
+		found = append(found, Blocker{
+			Application: set.Name, Reason: NotGenerated, Detail: "it reports an error: " + clean(set.Failing),
+			Next: "repair the ApplicationSet APP",
+		})
 	case len(dep.Members) == 0 && !set.Generated:
 		found = append(found, notFound(set.Name, "has generated no Application yet"))
 	}
@@ -153,11 +156,11 @@ func (dep *Dependency) weigh(in Input, found []Blocker, set *ApplicationSet, a *
 		History: History{Of: func(string) Past { return past }},
 	}
 	b, ok := NotDone(asked, a)
-	if !ok && past.Freshness < Fresh && in.Settings.Require.asks(comparisonOlder.level) {
-		b, ok = Blocker{
-			Application: a.Name, Cluster: a.Cluster, Reason: ComparisonOlder, ComparedAt: a.ReconciledAt,
-			Refreshing: a.RefreshRequested, Detail: "not known to be compared since the change was seen",
-		}, true
+	if !ok && past.Freshness < Fresh && in.Settings.Require.asks(notCompleted.level) {
+		b, ok = a.blocker(stop{
+			Reason: NotCompleted, detail: ChangeUnseen + " was seen", next: RefreshIt,
+			ends: CompareAgain,
+		}), true
 	}
 	if ok {
 		found = append(found, b)

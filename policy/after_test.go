@@ -27,7 +27,7 @@ func afterRows() map[string]afterRow {
 	const create = ". Next: create what the annotation stepgate.io/after names, or correct that"
 	return map[string]afterRow{
 		"all of it is done":          {"1:net 2:db", nil, allowed},
-		"one is OutOfSync":           {"1:net=Healthy/OutOfSync 2:db", nil, comesAfter + "net (NotSynced: OutOfSync). Next: sync net first: argocd app sync net"},
+		"one is OutOfSync":           {"1:net=Healthy/OutOfSync 2:db", nil, comesAfter + "net (NotCompleted: OutOfSync). Next: sync net first: argocd app sync net"},
 		"one in no step is Degraded": {"0:net=Degraded", nil, comesAfter + "net (NotHealthy: Degraded). Next: wait until net is Healthy, or repair it"},
 		"one syncs":                  {"1:net,running", nil, comesAfter + "net (OperationInProgress). Next: wait until the operation of net has ended"},
 		"one is at another revision": {"1:net@z", nil, allowed},
@@ -39,7 +39,7 @@ func afterRows() map[string]afterRow {
 			s.Recorded = map[string]policy.Recorded{"net": {Step: -1}}
 		}), comesAfter + "net (NotHealthy: Degraded). Next: wait until net is Healthy, or repair it"},
 		"one is recorded, and does not exist": {"1:net", set(func(s *policy.ApplicationSet) { s.Recorded = map[string]policy.Recorded{"db": {Step: 1}} }), comesAfter +
-			"db (NotCreated). Next: wait until the ApplicationSet controller has created db"},
+			"db (NotGenerated: it does not exist yet). Next: wait until the ApplicationSet controller has created db"},
 		"one that is not done is excluded": {"1:net=Degraded 1:db", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Excluded = map[string]bool{"net": true}
 		}, allowed},
@@ -53,12 +53,12 @@ func afterRows() map[string]afterRow {
 		"it has no Application, as it should be": {"", set(func(s *policy.ApplicationSet) { s.Generated = true }), allowed},
 		"it has no Application yet":              {"", nil, comesAfter + "infra (DependencyNotFound: has generated no Application yet)" + create},
 		"its controller reports an error": {"1:net", set(func(s *policy.ApplicationSet) { s.Failing = "no such project" }), comesAfter +
-			"infra (ApplicationSetFailing: no such project). Next: repair the ApplicationSet infra"},
+			"infra (NotGenerated: it reports an error: no such project). Next: repair the ApplicationSet infra"},
 		"it is being deleted": {"1:net", set(func(s *policy.ApplicationSet) { s.Deleting = true }), comesAfter +
 			"infra (DependencyNotFound: is being deleted)" + create},
 		"it was not compared since the change": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Past = func(*policy.Application) policy.Past { return policy.Past{} }
-		}, comesAfter + "net (ComparisonOlder: not known to be compared since the change was seen). Next: refresh net: " +
+		}, comesAfter + "net (NotCompleted: not known to be compared since the change was seen). Next: refresh net: " +
 			"argocd app get net --refresh"},
 		"at level health that does not matter": {"1:net", func(in *policy.Input, infra *policy.Dependency) {
 			in.Settings.Require = policy.RequireHealth

@@ -12,7 +12,7 @@ func (in *Input) blockers(step int) []Blocker {
 	found := in.missing(step)
 	for i := range in.Siblings {
 		if r := in.stops(&in.Siblings[i], step); r.Reason != "" {
-			found = append(found, in.Siblings[i].blocker(r))
+			found = append(found, in.Siblings[i].holdsUp(r))
 		}
 	}
 	slices.SortFunc(found, func(a, b Blocker) int {
@@ -30,7 +30,7 @@ func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker
 		in.foresee()
 		placed := in.ApplicationSet.Place(sibling)
 		why := in.stops(&placed, step)
-		return placed.blocker(why), why.Reason != ""
+		return placed.holdsUp(why), why.Reason != ""
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
 		return doesNotExist(name, r), true
@@ -41,8 +41,9 @@ func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker
 // stop is why a sibling holds a target up, and until when, if that is known.
 type stop struct {
 	Reason
-	detail string
-	until  time.Time
+	detail, next string
+	ends         Comparison
+	until        time.Time
 }
 
 // stops returns why a live sibling holds up a target of the step; without a Reason if it does not.
@@ -50,15 +51,13 @@ func (in *Input) stops(sibling *Sibling, step int) (why stop) {
 	if !in.before(sibling, step) {
 		return why
 	}
-	why.Reason, why.detail = in.notDone(sibling.Application)
+	why = in.ApplicationSet.orOrphan(sibling.Name, in.notDone(sibling.Application))
 	if why.Reason == "" {
 		var soaks bool
 		if why.until, why.detail, soaks = in.soaks(sibling.Application, step); !soaks {
 			return stop{}
 		}
 		why.Reason = Soaking
-	} else {
-		why.detail = in.ApplicationSet.orOrphan(sibling.Name, why.Reason, why.detail)
 	}
 	if !in.isEarlier(*sibling, step) {
 		return stop{}
@@ -66,10 +65,18 @@ func (in *Input) stops(sibling *Sibling, step int) (why stop) {
 	return why
 }
 
-func (s *Sibling) blocker(why stop) Blocker {
+// holdsUp is the sibling as a blocker.
+func (s *Sibling) holdsUp(why stop) Blocker {
+	b := s.blocker(why)
+	b.Step = s.earliest()
+	return b
+}
+
+// blocker is the Application as a blocker of no step.
+func (a *Application) blocker(why stop) Blocker {
 	return Blocker{
-		Application: s.Name, Cluster: s.Cluster, Step: s.earliest(), Reason: why.Reason, Detail: why.detail,
-		ComparedAt: s.ReconciledAt, Refreshing: s.RefreshRequested, NotBefore: why.until,
+		Application: a.Name, Cluster: a.Cluster, Step: -1, Reason: why.Reason, Detail: why.detail, Next: why.next,
+		Ends: why.ends, ComparedAt: a.ReconciledAt, Refreshing: a.RefreshRequested, NotBefore: why.until,
 	}
 }
 
@@ -80,7 +87,7 @@ func (in *Input) isEarlier(sibling Sibling, step int) bool {
 }
 
 // before reports whether a sibling is in a step before step. The step that the ApplicationSet's status records does not
-// count where the watch has seen the sibling in a later one: SpecSettling then holds all steps for a moment, and the
+// count where the watch has seen the sibling in a later one: NotGenerated then holds all steps for a moment, and the
 // status of one that is Waiting may name the old step for ever (argo-cd v3.2.12, setApplicationSetStatus in
 // applicationset/controllers/applicationset_controller.go).
 func (in *Input) before(s *Sibling, step int) bool {

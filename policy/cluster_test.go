@@ -20,7 +20,7 @@ func TestABlockerNamesItsCluster(t *testing.T) {
 		},
 		"another one, by name": {
 			cluster: "eu-1", scenario: "1:dev=Healthy/Unknown > 2:prod",
-			want: before + " in cluster eu-1 (SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it",
+			want: before + " in cluster eu-1 (NotCompleted: Argo CD cannot compare it). Next: read the conditions of dev",
 		},
 		"a name that is no text": {
 			cluster: "eu\n1", scenario: "1:dev=Degraded > 2:prod", want: before + " in cluster eu?1 (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",

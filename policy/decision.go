@@ -49,9 +49,20 @@ type Decision struct {
 	// Detail says what is wrong with the target itself, or with the condition. It may be empty, and has no time that
 	// changes while nothing else does, and no resourceVersion.
 	Detail string
+	// Next is what an operator can do about that, where it depends on the detail; APP stands for the Application.
+	Next string
+	// Ends is which comparison of the target may end the denial.
+	Ends Comparison
+	// Refused says that an object has said no to what would be deployed: to wait does not help.
+	Refused bool
 	// Circle is the way from the target back to itself, where it waits for something that waits for it in turn; else
 	// empty.
 	Circle string
+}
+
+// Meant reports whether the sync waits for a condition as it is meant to: nobody has to be woken for it.
+func (d *Decision) Meant() bool {
+	return d.Reason.Condition() && d.Reason != TooManyFailures && !d.Refused
 }
 
 // For is the decision about another target that is alike: see KeyOf. The two share their Blockers, unless a text of
@@ -86,6 +97,10 @@ type Blocker struct {
 	// Detail says what was seen, such as "Progressing". It may be empty. It never holds a time that changes while
 	// nothing else does, and no resourceVersion.
 	Detail string
+	// Next is what an operator can do about it, where it depends on the detail; APP stands for the Application.
+	Next string
+	// Ends is which comparison of the Application may end it.
+	Ends Comparison
 	// ComparedAt is when Argo CD last compared it; zero when never. Refreshing says that a refresh of it is requested
 	// already. They are for whoever asks for a refresh, and never shown.
 	ComparedAt time.Time

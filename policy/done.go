@@ -2,7 +2,7 @@ package policy
 
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
 // the rows is part of the rule: the reason names what has to change first.
-func (in *Input) notDone(a *Application) (Reason, string) {
+func (in *Input) notDone(a *Application) (why stop) {
 	if in.Settings.Train && in.completedTarget(a) {
 		return in.notBroken(a)
 	}
@@ -11,11 +11,14 @@ func (in *Input) notDone(a *Application) (Reason, string) {
 		if !in.Settings.Require.asks(r.level) {
 			break // all that follow are of this level or a stricter one
 		}
-		if detail, ok := r.holds(in, a); ok {
-			return r.reason, detail
+		for k := range r.lacks {
+			l := &r.lacks[k]
+			if detail, ok := l.holds(in, a); ok {
+				return stop{Reason: r.reason, detail: detail, next: l.next, ends: l.ends}
+			}
 		}
 	}
-	return "", ""
+	return why
 }
 
 // healthyAt reports whether the ApplicationSet controller has found the Application Healthy and Synced at what it is
@@ -50,12 +53,12 @@ func (in *Input) completedTarget(a *Application) bool {
 
 // notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on
 // its way to a newer revision.
-func (in *Input) notBroken(a *Application) (Reason, string) {
+func (in *Input) notBroken(a *Application) (why stop) {
 	switch {
 	case a.Health != "Healthy" && a.Health != "Progressing":
-		return NotHealthy, clean(a.Health)
+		why.Reason, why.detail = NotHealthy, clean(a.Health)
 	case !in.Settings.AllowFailedOperations && (in.failed(a) || a.LastFull.failed() && a.SyncStatus != "Synced"):
-		return OperationFailed, clean(a.LastFull.Phase)
+		why.Reason, why.detail, why.ends = OperationFailed, clean(a.LastFull.Phase), AnotherRevision
 	}
-	return "", ""
+	return why
 }

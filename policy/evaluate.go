@@ -12,20 +12,16 @@ var (
 	scopeRows = []settling{
 		applicationSetNotFound, notRollingSync, gateOff, bypassed, notSelected, targetDeleting, firstStep,
 		rollback, selfHeal,
-		paused, foreignContent, targetNotCompared, notPinned,
+		paused, contentUnknown, notPinned,
 	}
 	// siblingRows say why a sibling of an earlier step is not done, by level: see notDone. notCreated and soaking are
 	// asked beside them.
 	siblingRows = []blocking{
-		operationInProgress, notReconciled, notHealthy,
-		notHydrated, comparedUnhydrated, syncUnknown, specNotCompared, healthStale, notSynced,
-		operationFailed,
-		revisionMismatch, comparisonOlder,
+		operationInProgress, notHealthy, notCompleted, operationFailed,
 	}
 	// stepRows deny although every sibling is done.
 	stepRows = []waiting{
-		specSettling, applicationSetFailing, targetOutdated, notProven, tooManyFailures, verifyFailed, unverified,
-		notApproved, windowClosed, maxUpdateReached,
+		notGenerated, notReady, tooManyFailures, unverified, notApproved, windowClosed, maxUpdateReached,
 	}
 )
 
@@ -60,8 +56,8 @@ func Scope(in Input) (d Decision, settled bool) {
 	for i := range scopeRows {
 		if r := &scopeRows[i]; r.settles(&in, d.Step) {
 			d.Outcome, d.Reason = r.outcome, r.reason
-			if r.detail != nil {
-				d.Detail = r.detail(&in)
+			if r.says != nil {
+				d = r.says(&in, d)
 			}
 			return d, true
 		}

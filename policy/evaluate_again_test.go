@@ -64,9 +64,9 @@ func provenRows() map[string]row {
 		return r
 	}
 	waits := of("59", nil)
-	waits.wantOutcome, waits.wantReason = policy.Deny, policy.NotProven
-	waits.wantMessage = "step 2 of ApplicationSet argocd/guestbook may not sync before 2026-09-21T12:01:00Z " +
-		"(NotProven: it has just been synced, and has to be found Healthy before it goes on). Next: wait"
+	waits.wantOutcome, waits.wantReason = policy.Deny, policy.NotCompleted
+	waits.wantMessage = "step 2 of ApplicationSet argocd/guestbook may not sync before 2026-09-21T12:01:00Z: qa " +
+		"(NotCompleted: it has just been synced, and has to be found Healthy before it goes on). Next: wait"
 	return map[string]row{
 		"it goes on before anybody knows what came of its last sync": waits,
 		"nobody has looked for long":                                 of("60", nil),

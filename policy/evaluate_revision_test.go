@@ -4,7 +4,7 @@ import "github.com/stepgate/stepgate/policy"
 
 const (
 	refreshDev = ". Next: refresh dev: argocd app get dev --refresh"
-	notFresh   = "(ComparisonOlder: not known to be compared since the change to prod was seen)" + refreshDev
+	notFresh   = "(NotCompleted: not known to be compared since the change to prod was seen)" + refreshDev
 )
 
 func allowed(scenario string) row {
@@ -16,8 +16,8 @@ func allowed(scenario string) row {
 // outdated is a denial because a sibling was compared with something newer than prod; seen says how.
 func outdated(scenario, seen string) row {
 	return row{
-		scenario: scenario, wantReason: policy.TargetOutdated,
-		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: prod (TargetOutdated: compared to " + seen +
+		scenario: scenario, wantReason: policy.NotCompleted,
+		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: prod (NotCompleted: compared to " + seen +
 			" since). Next: refresh prod: argocd app get prod --refresh",
 	}
 }
@@ -26,8 +26,8 @@ func outdated(scenario, seen string) row {
 func revisionRows() map[string]row {
 	deny := func(scenario, compared, wanted string) row {
 		return row{
-			scenario: scenario, wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
-			wantMessage: one + "(RevisionMismatch: compared to " + compared + ", not " + wanted + ")" + refreshDev,
+			scenario: scenario, wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted",
+			wantMessage: one + "(NotCompleted: compared to " + compared + ", not " + wanted + ")" + refreshDev,
 		}
 	}
 	const (
@@ -83,9 +83,9 @@ func revisionRows() map[string]row {
 		"it has run one of two of one source":         deny("1:dev@d,ran:b > 2:prod@b,wants:b+c,pinned", "d", "b and c"),
 		"it has run both of two of one source":        deny("1:dev@d,later,ran:b+c > 2:prod@b,wants:b+c,pinned", "d", "b and c"),
 		"the same source twice, one of them behind":   deny("1:dev@b+a > 2:prod@b", "a", "b"),
-		"the sibling's revision is not known":         {scenario: "1:dev@common: > 2:prod@b", wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh},
+		"the sibling's revision is not known":         {scenario: "1:dev@common: > 2:prod@b", wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted", wantMessage: one + notFresh},
 		"the target's own revision does not count":    deny("1:dev@a > 2:prod@common:,wants:b,pinned", "a", "b"),
-		"the target's revision is nowhere to be seen": {scenario: "1:dev@a > 2:prod@common:", wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh, edit: func(in *policy.Input) { in.Target.Wanted = nil }},
+		"the target's revision is nowhere to be seen": {scenario: "1:dev@a > 2:prod@common:", wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted", wantMessage: one + notFresh, edit: func(in *policy.Input) { in.Target.Wanted = nil }},
 	}
 }
 
@@ -94,7 +94,7 @@ func revisionRows() map[string]row {
 func freshRows() map[string]row {
 	deny := func(scenario string) row {
 		return row{
-			scenario: scenario, wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh,
+			scenario: scenario, wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted", wantMessage: one + notFresh,
 		}
 	}
 	return map[string]row{

@@ -11,9 +11,9 @@ import (
 
 // settlingRows have the ApplicationSet controller at work.
 func settlingRows() map[string]row {
-	const before = " may not sync before 2026-09-21T12:01:50Z (SpecSettling: the ApplicationSet controller may still " +
+	const before = " may not sync before 2026-09-21T12:01:50Z: prod (NotGenerated: the ApplicationSet controller may still " +
 		"be writing its Applications). Next: wait"
-	const failing = " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have " +
+	const failing = " may not sync yet: prod (NotGenerated: the ApplicationSet reports an error, and may not have " +
 		"written an Application of an earlier step: " +
 		"no such project). Next: repair the ApplicationSet: kubectl get applicationset guestbook -n argocd -o yaml"
 	seen := func(r row, edit func(*policy.History)) row {
@@ -30,7 +30,7 @@ func settlingRows() map[string]row {
 		s.Joined, s.Respecified, s.ContentSince = second("99"), second("98"), second("97")
 	}
 	wait := func(scenario string) row {
-		return row{scenario: scenario, wantReason: policy.SpecSettling, wantMessage: "step 2" + guest[:len(guest)-1] + before}
+		return row{scenario: scenario, wantReason: policy.NotGenerated, wantMessage: "step 2" + guest[:len(guest)-1] + before}
 	}
 	at := func(level policy.Require, r row) row { r.settings.Require = level; return r }
 	first := row{
@@ -39,7 +39,7 @@ func settlingRows() map[string]row {
 	none := func(r row) row { r.settings.Settling = -1; return r }
 	return map[string]row{
 		"one has appeared, and nobody waits":               none(seen(allowed("1:dev > 2:prod"), joined)),
-		"an error of the controller, and nobody waits":     none(row{scenario: "1:dev,fresh > 2:prod,respecified | failing", wantReason: policy.ApplicationSetFailing, wantMessage: "step 2" + guest[:len(guest)-1] + failing}),
+		"an error of the controller, and nobody waits":     none(row{scenario: "1:dev,fresh > 2:prod,respecified | failing", wantReason: policy.NotGenerated, wantMessage: "step 2" + guest[:len(guest)-1] + failing}),
 		"one has appeared a moment ago":                    seen(wait("1:dev > 2:prod"), joined),
 		"a spec was written, and the target's has changed": seen(wait("1:dev,fresh > 2:prod,respecified"), respecified),
 		"the same, of its destination":                     seen(wait("1:dev,fresh > 2:prod,moved"), respecified),
@@ -52,7 +52,7 @@ func settlingRows() map[string]row {
 			scenario: "1:dev=Degraded > 2:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		}, joined),
 		"the first step waits for nobody's spec":       seen(first, joined),
-		"an error of the controller, and a new spec":   {scenario: "1:dev,fresh > 2:prod,respecified | failing", wantReason: policy.ApplicationSetFailing, wantMessage: "step 2" + guest[:len(guest)-1] + failing},
+		"an error of the controller, and a new spec":   {scenario: "1:dev,fresh > 2:prod,respecified | failing", wantReason: policy.NotGenerated, wantMessage: "step 2" + guest[:len(guest)-1] + failing},
 		"an error of the controller, and a new commit": allowed("1:dev@b > 2:prod@b,ran:a | failing"),
 	}
 }
@@ -62,17 +62,17 @@ func leftRows() map[string]row {
 	at := func(level policy.Require, r row) row { r.settings.Require = level; return r }
 	deny := func(scenario, message string) row {
 		return row{
-			scenario: scenario, wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced", wantMessage: one + message,
+			scenario: scenario, wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted", wantMessage: one + message,
 		}
 	}
-	const sync = "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"
-	const prune = "(NotSynced: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it is " +
+	const sync = "(NotCompleted: OutOfSync). Next: sync dev first: argocd app sync dev"
+	const prune = "(NotCompleted: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it is " +
 		"OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	return map[string]row{
 		"only pruning is left":                            deny("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b", prune),
 		"only pruning is left, on purpose":                at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b")),
 		"only pruning is left, and it has other sources":  at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,syncedelse:50,prune > 2:prod@b", prune)),
-		"only pruning is left, of another revision":       at(policy.RequireCompleted, row{scenario: "1:dev=Healthy/OutOfSync@a,syncedold:50,prune > 2:prod@b", wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"}),
+		"only pruning is left, of another revision":       at(policy.RequireCompleted, row{scenario: "1:dev=Healthy/OutOfSync@a,syncedold:50,prune > 2:prod@b", wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted", wantMessage: one + "(NotCompleted: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"}),
 		"more is left, on purpose":                        at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b", sync)),
 		"it has deployed it, and is OutOfSync on purpose": at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,synced:50,at:60 > 2:prod@b")),
 		"it has deployed it elsewhere":                    at(policy.RequireCompleted, deny("1:dev=Healthy/OutOfSync@b,synced:50,at:60,moved > 2:prod@b", sync)),
@@ -86,7 +86,7 @@ func TestSettlingEnds(t *testing.T) {
 	in := scenario("1:dev > 2:prod")
 	in.History.Joined, in.Now = second("100.25"), second("101")
 	d := policy.Evaluate(in)
-	g.Expect(d.Reason).To(Equal(policy.SpecSettling))
+	g.Expect(d.Reason).To(Equal(policy.NotGenerated))
 	g.Expect(d.NotBefore).To(Equal(second("100.25").Add(policy.SettlingTime)))
 	in.Now = d.NotBefore
 	g.Expect(policy.Evaluate(in).Outcome).To(Equal(policy.Allow))

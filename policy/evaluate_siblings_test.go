@@ -43,8 +43,8 @@ func siblingRows() map[string]row {
 		}
 	}
 	notCreated := row{
-		wantReason: policy.NotCreated, wantBlockers: "1:dev=NotCreated",
-		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotCreated). Next: wait until the ApplicationSet controller has created dev",
+		wantReason: policy.NotGenerated, wantBlockers: "1:dev=NotGenerated",
+		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotGenerated: it does not exist yet). Next: wait until the ApplicationSet controller has created dev",
 	}
 	relabelled := func(scenario string) row {
 		return row{
@@ -94,19 +94,19 @@ func siblingRows() map[string]row {
 func messageRows() map[string]row {
 	return map[string]row{
 		"all blockers are reported, by step and then by name": {
-			scenario: "2:qa,op 1:z=Degraded 1:a=Healthy/OutOfSync > 3:prod", wantReason: policy.NotSynced,
-			wantBlockers: "1:a=NotSynced 1:z=NotHealthy 2:qa=OperationInProgress",
-			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: 3 Applications of steps 1 and 2 are not done: a (NotSynced: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress). Next: sync a first: argocd app sync a",
+			scenario: "2:qa,op 1:z=Degraded 1:a=Healthy/OutOfSync > 3:prod", wantReason: policy.NotCompleted,
+			wantBlockers: "1:a=NotCompleted 1:z=NotHealthy 2:qa=OperationInProgress",
+			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: 3 Applications of steps 1 and 2 are not done: a (NotCompleted: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress). Next: sync a first: argocd app sync a",
 		},
 		"two of one step": {
-			scenario: "1:b,respec 1:a@c > 2:prod", wantReason: policy.RevisionMismatch,
-			wantBlockers: "1:a=RevisionMismatch 1:b=SpecNotCompared",
-			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (RevisionMismatch: compared to c, not a), b (SpecNotCompared). Next: refresh a: argocd app get a --refresh",
+			scenario: "1:b,respec 1:a@c > 2:prod", wantReason: policy.NotCompleted,
+			wantBlockers: "1:a=NotCompleted 1:b=NotCompleted",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (NotCompleted: compared to c, not a), b (NotCompleted: its spec has changed since it was compared). Next: refresh a: argocd app get a --refresh",
 		},
 		"one of two is more than stale": {
-			scenario: "1:a@c 1:b=Degraded > 2:prod", wantReason: policy.RevisionMismatch,
-			wantBlockers: "1:a=RevisionMismatch 1:b=NotHealthy",
-			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (RevisionMismatch: compared to c, not a), b (NotHealthy: Degraded). Next: refresh a: argocd app get a --refresh",
+			scenario: "1:a@c 1:b=Degraded > 2:prod", wantReason: policy.NotCompleted,
+			wantBlockers: "1:a=NotCompleted 1:b=NotHealthy",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (NotCompleted: compared to c, not a), b (NotHealthy: Degraded). Next: refresh a: argocd app get a --refresh",
 		},
 		"the fourth is counted": {
 			scenario: "1:a,op 1:b,op 1:c,op 1:d,op > 2:prod", wantReason: policy.OperationInProgress,
@@ -114,9 +114,9 @@ func messageRows() map[string]row {
 			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 4 Applications of step 1 are not done: a (OperationInProgress), b (OperationInProgress), c (OperationInProgress) and 1 more. Next: wait until the operation of a has ended",
 		},
 		"three steps, five blockers, one of them absent": {
-			scenario: "3:e=Missing 3:d,respec 2:c=Healthy/Unknown 1:b,failed:9 > 4:prod | a/1", wantReason: policy.NotCreated,
-			wantBlockers: "1:a=NotCreated 1:b=OperationFailed 2:c=SyncUnknown 3:d=SpecNotCompared 3:e=NotHealthy",
-			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: 5 Applications of steps 1, 2 and 3 are not done: a (NotCreated), b (OperationFailed: Failed), c (SyncUnknown) and 2 more. Next: wait until the ApplicationSet controller has created a",
+			scenario: "3:e=Missing 3:d,respec 2:c=Healthy/Unknown 1:b,failed:9 > 4:prod | a/1", wantReason: policy.NotGenerated,
+			wantBlockers: "1:a=NotGenerated 1:b=OperationFailed 2:c=NotCompleted 3:d=NotCompleted 3:e=NotHealthy",
+			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: 5 Applications of steps 1, 2 and 3 are not done: a (NotGenerated: it does not exist yet), b (OperationFailed: Failed), c (NotCompleted: Argo CD cannot compare it) and 2 more. Next: wait until the ApplicationSet controller has created a",
 		},
 		"control characters in a health": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].Health = "De\ngr\x00\x1b[31ma\u202eded\xff" },
@@ -125,26 +125,26 @@ func messageRows() map[string]row {
 		},
 		"a very long sync status": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].SyncStatus = strings.Repeat("x", 100_000) },
-			wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced",
-			wantMessage: one + "(NotSynced: " + strings.Repeat("x", 57) + "...). Next: sync dev first: argocd app sync dev",
+			wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted",
+			wantMessage: one + "(NotCompleted: " + strings.Repeat("x", 57) + "...). Next: sync dev first: argocd app sync dev",
 		},
 		"hostile revisions": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) {
 				in.Siblings[0].Compared[0].Revision = "a\r\nb"
 				in.Target.Wanted = []policy.Source{{Key: "common", Revision: strings.Repeat("ä", 50)}}
 			},
-			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
-			wantMessage: one + "(RevisionMismatch: compared to a??b, not " + strings.Repeat("?", 50) + ")" + refreshDev,
+			wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted",
+			wantMessage: one + "(NotCompleted: compared to a??b, not " + strings.Repeat("?", 50) + ")" + refreshDev,
 		},
 		"forty characters that are no commit": {
-			scenario: "1:dev@" + strings.Repeat("G", 40) + " > 2:prod@" + strings.Repeat("f", 41), wantReason: policy.RevisionMismatch,
-			wantBlockers: "1:dev=RevisionMismatch",
-			wantMessage:  one + "(RevisionMismatch: compared to " + strings.Repeat("G", 40) + ", not " + strings.Repeat("f", 41) + ")" + refreshDev,
+			scenario: "1:dev@" + strings.Repeat("G", 40) + " > 2:prod@" + strings.Repeat("f", 41), wantReason: policy.NotCompleted,
+			wantBlockers: "1:dev=NotCompleted",
+			wantMessage:  one + "(NotCompleted: compared to " + strings.Repeat("G", 40) + ", not " + strings.Repeat("f", 41) + ")" + refreshDev,
 		},
 		"so many wanted revisions that they are cut": {
 			scenario:   "1:dev > 2:prod,wants:" + strings.Repeat("b", 30) + "+" + strings.Repeat("c", 30) + "+" + strings.Repeat("d", 30),
-			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
-			wantMessage: one + "(RevisionMismatch: compared to a, not " + strings.Repeat("b", 30) + " and " + strings.Repeat("c", 22) + "...)" + refreshDev,
+			wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted",
+			wantMessage: one + "(NotCompleted: compared to a, not " + strings.Repeat("b", 30) + " and " + strings.Repeat("c", 22) + "...)" + refreshDev,
 		},
 	}
 }

@@ -19,9 +19,9 @@ func targetRows() map[string]row {
 	notPinned := "NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest " +
 		"when it starts). " +
 		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
-	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has " +
+	notCompared := "ContentUnknown: Argo CD has not compared it with its new spec). Next: wait until Argo CD has " +
 		"compared prod"
-	foreign := "ForeignContent: the operation brings manifests or sources of its own, which no earlier step has). " +
+	foreign := "ContentUnknown: the operation brings manifests or sources of its own, which no earlier step has). " +
 		"Next: bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
 	dying := "TargetDeleting: it is being deleted, and a sync would create again what the deletion removes). " +
 		"Next: wait until prod is deleted; if it stays, look at its finalizers"
@@ -34,14 +34,14 @@ func targetRows() map[string]row {
 		"no revision":                                    refused("1:dev > 2:prod,auto", policy.NotPinned, notPinned),
 		"no revision, by somebody":                       allowed("1:dev > 2:prod"),
 		"a revision":                                     allowed("1:dev > 2:prod,auto,pinned"),
-		"spec and operation in one patch":                refused("1:dev > 2:prod,auto,respec", policy.TargetNotCompared, notCompared),
-		"spec and a pinned operation in one patch":       refused("1:dev > 2:prod,auto,pinned,respec", policy.TargetNotCompared, notCompared),
-		"spec and operation in one patch, by somebody":   refused("1:dev > 2:prod,respec", policy.TargetNotCompared, notCompared),
+		"spec and operation in one patch":                refused("1:dev > 2:prod,auto,respec", policy.ContentUnknown, notCompared),
+		"spec and a pinned operation in one patch":       refused("1:dev > 2:prod,auto,pinned,respec", policy.ContentUnknown, notCompared),
+		"spec and operation in one patch, by somebody":   refused("1:dev > 2:prod,respec", policy.ContentUnknown, notCompared),
 		"it is being deleted":                            refused("1:dev > 2:prod,auto,pinned,dying", policy.TargetDeleting, dying),
 		"it is being deleted, in the first step":         {scenario: "> 1:prod,auto,dying", wantReason: policy.TargetDeleting, wantSettled: true, wantMessage: "step 1 of ApplicationSet argocd/guestbook may not sync yet: prod (" + dying},
 		"it is being deleted, and somebody syncs it":     allowed("1:dev > 2:prod,dying"),
-		"content of its own":                             refused("1:dev > 2:prod,foreign", policy.ForeignContent, foreign),
-		"content of its own, named and automated":        refused("1:dev > 2:prod,auto,pinned,foreign", policy.ForeignContent, foreign),
+		"content of its own":                             refused("1:dev > 2:prod,foreign", policy.ContentUnknown, foreign),
+		"content of its own, named and automated":        refused("1:dev > 2:prod,auto,pinned,foreign", policy.ContentUnknown, foreign),
 		"the sources of an older sync, by somebody":      {scenario: "1:dev=Degraded@c > 2:prod@b,foreign,back", wantOutcome: policy.Allow, wantReason: policy.Rollback, wantMessage: "allow (Rollback)", wantSettled: true},
 		"content of its own in the first step":           {scenario: "> 1:prod,foreign", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"the first step needs no revision":               {scenario: "> 1:prod,auto", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
@@ -51,15 +51,15 @@ func targetRows() map[string]row {
 		"what is deployed, by somebody":                  heal("1:dev=Degraded@c > 2:prod@b,heal"),
 		"what was seen deployed, without a sync":         heal("1:dev=Degraded@c > 2:prod@b,pinned,deployed,auto"),
 		"that, and the operation is not pinned":          {scenario: "1:dev=Degraded@c > 2:prod@b,deployed", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
-		"what is deployed, with a new spec":              refused("1:dev=Degraded > 2:prod,heal,respec", policy.TargetNotCompared, notCompared),
+		"what is deployed, with a new spec":              refused("1:dev=Degraded > 2:prod,heal,respec", policy.ContentUnknown, notCompared),
 		"what is deployed, to another destination":       {scenario: "1:dev=Degraded > 2:prod,heal,moved", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"what is deployed, if that is known to be so":    {scenario: "1:dev=Degraded > 2:prod,heal,unproven", settings: policy.Settings{Stamped: true}, wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"an Application that is excluded does not count": excluded("1:dev=Degraded 1:qa > 2:prod", "dev"),
 		"an excluded Application need not exist":         excluded("1:qa > 2:prod | dev/1", "dev"),
 		"moved to an earlier step by its ApplicationSet": {scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto,pinned | x/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"moved to an earlier step, still recorded in the old": {
-			scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto,pinned | x/3/50", wantReason: policy.NotSynced, wantBlockers: "2:qa=NotSynced",
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotSynced: OutOfSync). Next: sync qa first: argocd app sync qa",
+			scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto,pinned | x/3/50", wantReason: policy.NotCompleted, wantBlockers: "2:qa=NotCompleted",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotCompleted: OutOfSync). Next: sync qa first: argocd app sync qa",
 		},
 	}
 	for name, r := range trainRows() {
@@ -108,15 +108,15 @@ func TestSyncedUntilAnOperation(t *testing.T) {
 	in := scenario("1:dev=Healthy/OutOfSync@b,syncedold:50,insync:b > 2:prod@b")
 	g.Expect(policy.Evaluate(in).Outcome).To(Equal(policy.Allow))
 	in.Siblings[0].LastOperation.StartedAt = second("55")
-	g.Expect(policy.Evaluate(in).Reason).To(Equal(policy.NotSynced))
+	g.Expect(policy.Evaluate(in).Reason).To(Equal(policy.NotCompleted))
 }
 
 // driftRows tell drift, which holds nobody up, from a change that was not deployed.
 func driftRows() map[string]row {
 	deny := func(scenario string) row {
 		return row{
-			scenario: scenario, wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced",
-			wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev",
+			scenario: scenario, wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted",
+			wantMessage: one + "(NotCompleted: OutOfSync). Next: sync dev first: argocd app sync dev",
 		}
 	}
 	return map[string]row{

@@ -94,13 +94,12 @@ func Verified(in Input, d Decision) Decision {
 	if d.Outcome != Allow {
 		return d
 	}
-	for _, r := range []*waiting{&verifyFailed, &unverified} {
-		if denied, ok := r.denies(&in, d); ok {
-			denied.Outcome, denied.Reason = Deny, r.reason
-			return denied
-		}
+	denied, ok := in.unverified(d)
+	if !ok {
+		return d
 	}
-	return d
+	denied.Outcome, denied.Reason = Deny, Unverified
+	return denied
 }
 
 // evidence is the first Verification of the step with an answer, or without one, and what is found for it.

@@ -34,8 +34,8 @@ func evidenceRows() map[string]row {
 		}
 	}
 	failed := row{
-		scenario: "1:dev > 2:prod", wantReason: policy.VerifyFailed, wantMessage: "step 2" + guest + "may not deploy this " +
-			"(VerifyFailed: " + smoke + ": smoke says no (Degraded)). Next: deploy another revision, or have it verified again",
+		scenario: "1:dev > 2:prod", wantReason: policy.Unverified, wantMessage: "step 2" + guest + "may not deploy this " +
+			"(Unverified: " + smoke + ": smoke says no (Degraded)). Next: deploy another revision, or have it verified again",
 	}
 	yes := policy.Finding{Answer: policy.Yes, Detail: "smoke says yes (Healthy)"}
 	no := policy.Finding{Answer: policy.No, Detail: "smoke says no (Degraded)"}
@@ -88,15 +88,15 @@ func TestEvidenceOfAnotherSpec(t *testing.T) {
 		"yes, of the same moment":              {each: []policy.Finding{of(yes, "a", "90")}, want: policy.Unverified, detail: "a" + tooOld},
 		"yes, of after":                        {each: []policy.Finding{of(yes, "a", "91")}},
 		"no, of before":                        {each: []policy.Finding{of(no, "a", before)}, want: policy.Unverified, detail: "a" + tooOld},
-		"no, of after":                         {each: []policy.Finding{of(no, "a", "91")}, want: policy.VerifyFailed, detail: "a"},
+		"no, of after":                         {each: []policy.Finding{of(no, "a", "91")}, want: policy.Unverified, detail: "a"},
 		"no, of before, and yes, of after":     {each: []policy.Finding{of(no, "a", before), of(yes, "b", "91")}},
 		"yes, of before, and nothing since":    {each: []policy.Finding{of(yes, "a", before), of(notYet, "b", "91")}, want: policy.Unverified, detail: "b"},
-		"yes, of before, and no, of after":     {each: []policy.Finding{of(yes, "a", before), of(no, "b", "91")}, want: policy.VerifyFailed, detail: "b"},
+		"yes, of before, and no, of after":     {each: []policy.Finding{of(yes, "a", before), of(no, "b", "91")}, want: policy.Unverified, detail: "b"},
 		"two of before":                        {each: []policy.Finding{of(yes, "a", before), of(yes, "b", before)}, want: policy.Unverified, detail: "a" + tooOld},
 		"one of before that never ends":        {each: []policy.Finding{of(notYet, "a", before), of(yes, "b", "91")}},
 		"there is none":                        {each: []policy.Finding{{Detail: "there is none"}}, want: policy.Unverified, detail: "there is none"},
 		"it deploys the spec that it runs":     {spec: "ran:a", each: []policy.Finding{of(yes, "a", before)}},
-		"it runs that, and one says no":        {spec: "ran:a", each: []policy.Finding{of(yes, "a", before), of(no, "b", before)}, want: policy.VerifyFailed, detail: "b"},
+		"it runs that, and one says no":        {spec: "ran:a", each: []policy.Finding{of(yes, "a", before), of(no, "b", before)}, want: policy.Unverified, detail: "b"},
 		"nobody knows when, and it is changed": {each: []policy.Finding{{Answer: yes, Detail: "a"}}, want: policy.Unverified, detail: "a" + tooOld},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestVerified(t *testing.T) {
 	later.Evidence = policy.AskedLater
 	d := policy.Evaluate(later)
 	g.Expect(d.Outcome).To(Equal(policy.Allow))
-	g.Expect(policy.Verified(in, d).Reason).To(Equal(policy.VerifyFailed))
+	g.Expect(policy.Verified(in, d).Reason).To(Equal(policy.Unverified))
 	in.Evidence = nil
 	g.Expect(policy.Verified(in, d).Reason).To(Equal(policy.Unverified), "nobody has looked")
 	in.Settings.Conditions.Verify.Of = nil

@@ -26,19 +26,22 @@ func (d Decision) Message() string {
 	switch r := rowOf(d.Reason); {
 	case r.message != nil:
 		return r.message(d)
-	case r.problem != nil:
-		return fmt.Sprintf("%s may not sync yet: %s (%s: %s). Next: %s", d.of(), d.Application, d.Reason, r.problem(d),
-			d.Reason.wayOut(d.Application))
-	case len(d.Blockers) == 0:
+	case d.Outcome != Deny || len(d.Blockers) == 0 && d.Detail == "":
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
+	case len(d.Blockers) == 0:
+		return fmt.Sprintf("%s may not sync %s: %s (%s: %s). Next: %s", d.of(), d.when(), d.Application, d.Reason, d.Detail,
+			d.WayOut())
 	}
-	first := d.Blockers[0]
-	when := "yet"
-	if d.Reason == Soaking && !d.NotBefore.IsZero() {
-		when = "before " + moment(d.NotBefore)
+	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s%s", d.of(), d.when(), d.subject(), d.Names(), d.next(),
+		d.Blockers[0].WayOut())
+}
+
+// when says from when on the sync may start, if that is known.
+func (d Decision) when() string {
+	if d.NotBefore.IsZero() {
+		return "yet"
 	}
-	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s%s", d.of(), when, d.subject(), d.Names(), d.next(),
-		first.wayOut())
+	return "before " + moment(d.NotBefore)
 }
 
 // next is what to do before the way out of the first blocker. A circle may have no other end: all of it may be waiting.
@@ -93,10 +96,13 @@ func (d Decision) Names() string {
 	return list
 }
 
-// wayOut says what an operator can do about it.
-func (b *Blocker) wayOut() string {
-	next := b.Reason.wayOut(b.Named())
-	if b.Reason == NotSynced && strings.Contains(b.Detail, onlyPruning) {
+// WayOut says what an operator can do about a denial that is about the target itself.
+func (d Decision) WayOut() string { return d.Reason.wayOut(d.Next, d.Application) }
+
+// WayOut says what an operator can do about it.
+func (b *Blocker) WayOut() string {
+	next := b.Reason.wayOut(b.Next, b.Named())
+	if strings.Contains(b.Detail, onlyPruning) {
 		next = "prune it: argocd app sync " + b.Named() +
 			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	}

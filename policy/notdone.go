@@ -8,15 +8,13 @@ func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	in.Target = Target{Wanted: a.Compared, Compared: a.Compared, SameSources: true}
 	in.Settings.Train = false
 	in.foresee()
-	reason, detail := in.notDone(a)
-	if reason == "" {
+	why := in.notDone(a)
+	if why.Reason == "" {
 		return Blocker{}, false
 	}
-	return Blocker{
-		Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason,
-		Detail: in.ApplicationSet.orOrphan(a.Name, reason, detail), ComparedAt: a.ReconciledAt,
-		Refreshing: a.RefreshRequested,
-	}, true
+	b = a.blocker(in.ApplicationSet.orOrphan(a.Name, why))
+	b.Step = StepOf(in.ApplicationSet.Steps, a.Labels)
+	return b, true
 }
 
 // NotCounted says why an Application of a step holds nobody up, whatever its state is; empty if it does count.

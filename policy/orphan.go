@@ -13,11 +13,13 @@ const maybeOrphan = "maybe not generated any more"
 // orOrphan is the detail of why an Application is not done. Where the ApplicationSet keeps orphans, and does not record
 // that it generates this one, it says so: nothing else may ever make an orphan done. What ends by a comparison, or by
 // itself, does so for an orphan, too.
-func (set *ApplicationSet) orOrphan(name string, why Reason, detail string) string {
-	if !set.Keeps || set.Recorded[name].Step > 0 || why.Stale() || why == OperationInProgress {
-		return detail
+func (set *ApplicationSet) orOrphan(name string, why stop) stop {
+	if why.Reason == "" || !set.Keeps || set.Recorded[name].Step > 0 || why.ends.Stale() ||
+		why.Reason == OperationInProgress {
+		return why
 	}
-	return strings.TrimPrefix(detail+", "+maybeOrphan, ", ")
+	why.detail = strings.TrimPrefix(why.detail+", "+maybeOrphan, ", ")
+	return why
 }
 
 // OrphanWayOut says what an operator can do about a blocker if it is an orphan; empty if it is none.

@@ -38,11 +38,11 @@ func TestAnOrphanNamesItsWayOut(t *testing.T) {
 		"an operation of it runs": {"1:dev,running > 3:prod", keeps, blocked +
 			"dev (OperationInProgress). Next: wait until the operation of dev has ended"},
 		"a comparison of it is old": {"1:dev@a > 3:prod@b", keeps, blocked +
-			"dev (RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
+			"dev (NotCompleted: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
 		"only pruning is left": {"1:dev=Healthy/OutOfSync > 3:prod", func(in *policy.Input) {
 			keeps(in)
 			in.Siblings[0].OnlyPruning = true
-		}, blocked + "dev (NotSynced: OutOfSync, only pruning is left, maybe not generated any more). Next: prune it: " +
+		}, blocked + "dev (NotCompleted: OutOfSync, only pruning is left, maybe not generated any more). Next: prune it: " +
 			"argocd app sync dev --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed" + orphan},
 		"it is excluded": {"1:dev=Degraded > 3:prod", func(in *policy.Input) {
 			keeps(in)

@@ -17,12 +17,10 @@ const (
 	longestMessage = 2048
 )
 
-// targetReasons are those of denials without blockers.
+// targetReasons are those of denials without blockers, beside those that blockers may have as well.
 var targetReasons = []policy.Reason{
-	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned,
-	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotProven,
-	policy.NotApproved, policy.VerifyFailed, policy.Unverified,
-	policy.WindowClosed, policy.MaxUpdateReached,
+	policy.TargetDeleting, policy.Paused, policy.ContentUnknown, policy.NotPinned, policy.AlreadySynced, policy.NotApproved, policy.Unverified, policy.WindowClosed,
+	policy.MaxUpdateReached,
 }
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
@@ -86,8 +84,10 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	g.Expect(again).To(Equal(d), "evaluated twice")
 	g.Expect(again.Message()).To(Equal(message), "evaluated twice")
 
-	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny &&
-		!slices.Contains(targetReasons, d.Reason)), "a Deny has blockers or is about the target, nothing else is: %+v", d)
+	aboutTarget := d.Detail != "" || slices.Contains(targetReasons, d.Reason)
+	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny && !aboutTarget ||
+		d.Reason == policy.TooManyFailures),
+		"a Deny has blockers or is about the target, nothing else is: %+v", d)
 	if len(d.Blockers) > 0 {
 		g.Expect(d.Reason).To(Equal(d.Blockers[0].Reason))
 	}
@@ -264,7 +264,7 @@ func TestARecordedNameCannotBreakTheMessage(t *testing.T) {
 			in.ApplicationSet.Recorded = map[string]policy.Recorded{recorded: {Step: 1}}
 			d := policy.Evaluate(in)
 			g.Expect(d.Outcome).To(Equal(policy.Deny), "what cannot be read must not be skipped")
-			g.Expect(d.Reason).To(Equal(policy.NotCreated))
+			g.Expect(d.Reason).To(Equal(policy.NotGenerated))
 			checkText(g, d.Message())
 			checkText(g, d.Blockers[0].Application)
 		})

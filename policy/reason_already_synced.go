@@ -7,7 +7,7 @@ const AlreadySynced Reason = "AlreadySynced"
 
 var alreadySynced = row{
 	reason: AlreadySynced,
-	when:   "the ApplicationSet controller asks again for a sync that has run in its turn, which `--hold` holds",
+	when:   "the ApplicationSet controller asks again for a sync that has run in its turn (`--hold`)",
 	message: func(d Decision) string {
 		return d.of() + " may not sync again: the Application has been synced in its turn"
 	},

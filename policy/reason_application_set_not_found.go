@@ -6,7 +6,7 @@ const ApplicationSetNotFound Reason = "ApplicationSetNotFound"
 var applicationSetNotFound = settling{
 	row: row{
 		reason: ApplicationSetNotFound,
-		when:   "the ApplicationSet does not exist, or has another UID",
+		when:   "that ApplicationSet does not exist, or has another UID",
 	},
 	outcome: NotGated,
 	settles: func(in *Input, _ int) bool { return in.ApplicationSet == nil },

@@ -5,6 +5,6 @@ const DependencyNotDone Reason = "DependencyNotDone"
 
 var dependencyNotDone = row{
 	reason: DependencyNotDone,
-	when: "the annotation `stepgate.io/after`, of the ApplicationSet or of the Application, names something that is not done " +
-		"at what it was last compared with, or was not compared since the change",
+	when: "what `stepgate.io/after` names is not done at what it was last compared with, or was not compared " +
+		"since the change",
 }

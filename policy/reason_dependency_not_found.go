@@ -5,9 +5,8 @@ const DependencyNotFound Reason = "DependencyNotFound"
 
 var dependencyNotFound = row{
 	reason: DependencyNotFound,
-	when: "`stepgate.io/after` cannot be read, or what it names does not exist, is being deleted, or is an ApplicationSet " +
-		"whose controller has not generated an Application yet",
-	short:   "it does not exist, or not yet, or not any more",
-	next:    "create what the annotation stepgate.io/after names, or correct that",
-	problem: func(d Decision) string { return d.Detail },
+	when: "`stepgate.io/after` cannot be read, or what it names does not exist, is being deleted, or has " +
+		"generated nothing yet",
+	short: "it does not exist, or not yet, or not any more",
+	next:  "create what the annotation stepgate.io/after names, or correct that",
 }

@@ -6,7 +6,7 @@ const FirstStep Reason = "FirstStep"
 var firstStep = settling{
 	row: row{
 		reason: FirstStep,
-		when:   "the target is in the first step, which waits for no condition, and comes after nothing",
+		when:   "it is in step 1, which waits for no condition, and comes after nothing",
 	},
 	outcome: Allow,
 	settles: func(in *Input, step int) bool { return step == 0 && !in.conditional(step) },

@@ -11,10 +11,9 @@ const MaxUpdateReached Reason = "MaxUpdateReached"
 
 var maxUpdateReached = waiting{
 	row: row{
-		reason: MaxUpdateReached,
-		level:  RequireHealth,
-		when: "with `--max-update`, and whatever else would allow it: as many Applications of the target's own step are " +
-			"under way as the step's `maxUpdate` says",
+		reason:    MaxUpdateReached,
+		level:     RequireHealth,
+		when:      "with `--max-update`: as many of its step are under way as `maxUpdate` says",
 		condition: true,
 		message: func(d Decision) string {
 			if len(d.Blockers) == 0 {

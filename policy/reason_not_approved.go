@@ -13,7 +13,7 @@ var notApproved = waiting{
 	row: row{
 		reason:    NotApproved,
 		level:     RequireHealth,
-		when:      "the step needs an approval of what the target deploys, and there is none",
+		when:      "its step needs an approval of what it deploys, and there is none",
 		condition: true,
 		message: func(d Decision) string {
 			return d.of() + " is not approved (NotApproved: " + d.Detail + "). Next: stepgate approve " + d.flags()

@@ -6,7 +6,7 @@ const NotManaged Reason = "NotManaged"
 var notManaged = settling{
 	row: row{
 		reason: NotManaged,
-		when:   "no ApplicationSet controls the Application, neither before nor after the write",
+		when:   "no ApplicationSet controls the Application, before or after",
 	},
 	outcome: NotGated,
 	settles: func(in *Input, _ int) bool { return !in.Target.Managed },

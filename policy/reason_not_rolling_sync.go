@@ -6,7 +6,7 @@ const NotRollingSync Reason = "NotRollingSync"
 var notRollingSync = settling{
 	row: row{
 		reason: NotRollingSync,
-		when:   "the strategy is not exactly `RollingSync`, or has no steps",
+		when:   "its strategy is not exactly `RollingSync`, or has no steps",
 	},
 	outcome: NotGated,
 	settles: func(in *Input, _ int) bool {

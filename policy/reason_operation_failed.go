@@ -7,18 +7,17 @@ var operationFailed = blocking{
 	row: row{
 		reason: OperationFailed,
 		level:  RequireRevision,
-		when: "its last full operation ended Failed or Error, at the compared revision or after one of its attempts " +
-			"came to the PostSync hooks, and `--allow-failed-operations` is off",
-		short:      "its last sync failed",
-		ofRevision: true,
-		next:       "sync APP again: argocd app sync APP",
+		when: "its last full operation ended Failed or Error, at the compared revision or after an attempt came to " +
+			"the PostSync hooks (not with `--allow-failed-operations`)",
+		short: "its last sync failed",
+		next:  "sync APP again: argocd app sync APP",
 	},
-	holds: func(in *Input, a *Application) (detail string, ok bool) {
-		if in.Settings.AllowFailedOperations || !in.failed(a) {
-			return "", false
-		}
-		return clean(a.LastFull.Phase), true
-	},
+	lacks: []lack{{
+		ends: AnotherRevision,
+		holds: func(in *Input, a *Application) (detail string, ok bool) {
+			return clean(a.LastFull.Phase), !in.Settings.AllowFailedOperations && in.failed(a)
+		},
+	}},
 }
 
 // failed reports whether the last full sync failed, and that still counts. It does until something else is deployed:

@@ -11,9 +11,9 @@ var operationInProgress = blocking{
 		short:  "it is syncing now",
 		next:   "wait until the operation of APP has ended",
 	},
-	holds: func(_ *Input, a *Application) (detail string, ok bool) {
+	lacks: []lack{{holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		return a.LastOperation.trouble(), a.OperationSet || a.LastOperation.Running()
-	},
+	}}},
 }
 
 // Running reports whether it has started and not ended.

@@ -19,5 +19,8 @@ var paused = settling{
 	},
 	outcome: Deny,
 	settles: func(in *Input, step int) bool { return in.Settings.Conditions.Paused.Has(step) },
-	detail:  func(in *Input) string { return Printable(in.Settings.Conditions.PausedWhy, maxText) },
+	says: func(in *Input, d Decision) Decision {
+		d.Detail = Printable(in.Settings.Conditions.PausedWhy, maxText)
+		return d
+	},
 }

@@ -6,9 +6,8 @@ const Rollback Reason = "Rollback"
 var rollback = settling{
 	row: row{
 		reason: Rollback,
-		when: "the operation is not automated and names exactly the revisions and sources of an older history entry, " +
-			"which are not those that are compared now, nothing around them has changed since its last sync, and " +
-			"`--gate-rollbacks` is off",
+		when: "the operation is not automated and names exactly an older history entry, not what is compared; " +
+			"nothing around it has changed; `--gate-rollbacks` is off",
 	},
 	outcome: Allow,
 	settles: func(in *Input, _ int) bool {

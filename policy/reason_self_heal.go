@@ -6,8 +6,7 @@ const SelfHeal Reason = "SelfHeal"
 var selfHeal = settling{
 	row: row{
 		reason: SelfHeal,
-		when: "the operation deploys what is deployed, as the stamp of the last sync or the newest history entry says, and " +
-			"nothing around the sources has changed since",
+		when:   "it deploys what is deployed, by the last stamp or history entry, and nothing around it has changed",
 	},
 	outcome: Allow,
 	settles: func(in *Input, _ int) bool {

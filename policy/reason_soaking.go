@@ -9,9 +9,8 @@ var soaking = row{
 	reason:    Soaking,
 	level:     RequireHealth,
 	condition: true,
-	when: "it is done, but what it runs was first deployed, or it became Healthy, less than the soak time of the " +
-		"target's step ago; with `--pin qualified`, what the target deploys instead of what it runs, and the time starts " +
-		"again when it was Degraded, Missing or failed since",
+	when: "what it runs was first deployed, or it became Healthy, less than the soak time ago; with `--pin " +
+		"qualified`, what the target deploys, from when it was last not well",
 	short: "it is done, but has not proved itself for long enough",
 	next:  "wait, or change the annotation stepgate.io/soak",
 }

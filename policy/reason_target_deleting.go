@@ -8,10 +8,11 @@ var targetDeleting = settling{
 		reason: TargetDeleting,
 		when:   "the operation is automated, and the target is being deleted",
 		next:   "wait until APP is deleted; if it stays, look at its finalizers",
-		problem: func(Decision) string {
-			return "it is being deleted, and a sync would create again what the deletion removes"
-		},
 	},
 	outcome: Deny,
+	says: func(_ *Input, d Decision) Decision {
+		d.Detail = "it is being deleted, and a sync would create again what the deletion removes"
+		return d
+	},
 	settles: func(in *Input, _ int) bool { return in.Target.Deleting && in.Target.Operation.Automated },
 }

@@ -14,7 +14,7 @@ var tooManyFailures = waiting{
 	row: row{
 		reason:    TooManyFailures,
 		level:     RequireHealth,
-		when:      "more siblings of the target's own step have failed at what it deploys than may, and the target has not",
+		when:      "more of its step have failed at what it deploys than may, and it has not",
 		condition: true,
 		message: func(d Decision) string {
 			return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another "+

@@ -1,23 +1,31 @@
 package policy
 
-// Unverified means that nothing has said yes to what would be deployed.
+// Unverified means that nothing has said yes to what would be deployed, or that something has said no.
 const Unverified Reason = "Unverified"
 
 var unverified = waiting{
 	row: row{
 		reason:    Unverified,
 		level:     RequireHealth,
-		when:      "the step waits for an object that says yes to what the target deploys, and there is none",
+		when:      "an object that its step waits for says no to what it deploys, or none says yes",
 		condition: true,
 		message: func(d Decision) string {
+			if d.Refused {
+				return d.of() + " may not deploy this (Unverified: " + d.Detail + "). Next: deploy another revision, or have " +
+					"it verified again"
+			}
 			return d.of() + " is not verified (Unverified: " + d.Detail + "). Next: wait for it, or see why it does not come"
 		},
 	},
 	denies: (*Input).unverified,
 }
 
-// unverified reports whether one of the Verifications of the step has no answer.
+// unverified reports whether one of the Verifications of the step says no, or has no answer.
 func (in *Input) unverified(d Decision) (denied Decision, ok bool) {
+	if v, found, no := in.evidence(d.Step, No); no {
+		d.Detail, d.Refused = v.says(found), true
+		return d, true
+	}
 	verify := &in.Settings.Conditions.Verify
 	if d.Step >= 0 && verify.Unreadable != "" {
 		d.Detail = "the annotation stepgate.io/verify cannot be read: " + verify.Unreadable

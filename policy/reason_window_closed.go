@@ -7,7 +7,7 @@ var windowClosed = waiting{
 	row: row{
 		reason:    WindowClosed,
 		level:     RequireHealth,
-		when:      "the target's sync window is closed",
+		when:      "its sync window is closed",
 		condition: true,
 		message: func(d Decision) string {
 			when := "yet"

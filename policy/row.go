@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // row is what there is to say about a reason of the rule, beside when it holds. Each is in a file of its own,
 // reason_*.go, and in one of the lists of evaluate.go.
@@ -11,15 +14,14 @@ type row struct {
 	// when is the condition, for the tables of docs/rule.md, and short the same of a sibling, for the one of
 	// docs/decisions.md.
 	when, short string
-	// stale, ofRevision and condition are Reason.Stale, Reason.OfRevision and Reason.Condition.
-	stale, ofRevision, condition bool
+	// condition is Reason.Condition.
+	condition bool
 	// recorded says that operators hear of it although the write is not gated.
 	recorded bool
-	// next is what an operator can do about it; APP stands for the Application.
+	// next is what an operator can do about it, unless more is known; APP stands for the Application.
 	next string
-	// message words a denial because of it. problem says what is wrong with the target, where the usual sentence is
-	// about that. Both are nil where a sibling is the reason.
-	message, problem func(Decision) string
+	// message words a denial because of it; nil for the usual sentence.
+	message func(Decision) string
 }
 
 // settling is a row that settles a write without a look at siblings.
@@ -28,13 +30,24 @@ type settling struct {
 	outcome Outcome
 	// settles reports whether it does. step is the target's, and -1 where it has none.
 	settles func(in *Input, step int) bool
-	// detail is Decision.Detail; nil for none.
-	detail func(in *Input) string
+	// says adds what is wrong to the decision; nil if there is no more to say.
+	says func(in *Input, d Decision) Decision
 }
 
 // blocking is a row that says why a sibling of an earlier step is not done.
 type blocking struct {
 	row
+	lacks []lack
+}
+
+// lack is one thing that a sibling may lack, and with it a case of a row.
+type lack struct {
+	// when is the condition, for docs/rule.md; empty if it is that of the row.
+	when string
+	// next is what an operator can do about it; empty for that of the row.
+	next string
+	// ends is which comparison may end it.
+	ends  Comparison
 	holds func(in *Input, a *Application) (detail string, ok bool)
 }
 
@@ -47,15 +60,14 @@ type waiting struct {
 // Row is one row of the tables of the rule, for those who write them down.
 type Row struct {
 	Reason Reason
-	// When is the condition. Short is the same of a sibling in one line, and empty for other rows.
+	// When is the condition, and Lacks are its cases, if there are several. Short is the same of a sibling in one line, and empty for other rows.
 	When, Short string
+	Lacks       []string
 	// Level is the strictness from which on it counts.
 	Level Require
 	// Outcome is what becomes of the write, and Recorded says that operators hear of it although it is not gated.
 	Outcome  Outcome
 	Recorded bool
-	// Stale is Reason.Stale.
-	Stale bool
 }
 
 // WriteRows are the rows that ask about a write and its target, in the order of the rule. Before those that deny by
@@ -75,8 +87,15 @@ func WriteRows() (rows []Row, at int) {
 
 // SiblingRows are the rows that ask whether a sibling of an earlier step is done, in the order of the rule.
 func SiblingRows() (rows []Row) {
-	for i, r := range siblingRows {
-		rows = append(rows, r.shown(Deny))
+	for i := range siblingRows {
+		r := &siblingRows[i]
+		row := r.shown(Deny)
+		for _, l := range r.lacks {
+			if l.when != "" {
+				row.Lacks = append(row.Lacks, l.when)
+			}
+		}
+		rows = append(rows, row)
 		if i == 0 {
 			rows = append(rows, notCreated.shown(Deny))
 		}
@@ -86,7 +105,7 @@ func SiblingRows() (rows []Row) {
 
 func (r *row) shown(o Outcome) Row {
 	return Row{
-		Reason: r.reason, When: r.when, Short: r.short, Level: r.level, Outcome: o, Recorded: r.recorded, Stale: r.stale,
+		Reason: r.reason, When: r.when, Short: r.short, Level: r.level, Outcome: o, Recorded: r.recorded,
 	}
 }
 
@@ -108,11 +127,11 @@ var byReason = func() map[Reason]*row {
 	for i := range scopeRows {
 		add(&scopeRows[i].row)
 	}
-	for i := range stepRows {
-		add(&stepRows[i].row)
-	}
 	for i := range siblingRows {
 		add(&siblingRows[i].row)
+	}
+	for i := range stepRows {
+		add(&stepRows[i].row)
 	}
 	return all
 }()
@@ -125,11 +144,9 @@ func rowOf(r Reason) *row {
 	return &row{}
 }
 
-// wayOut says what an operator can do about a blocker. It follows "Next: " in a denial.
-func (r Reason) wayOut(application string) string {
-	next := rowOf(r).next
-	if next == "" {
-		next = "wait until APP is done"
-	}
+// wayOut says what an operator can do about something about an Application. It follows "Next: " in a denial. known is
+// what is known beyond the row of the reason.
+func (r Reason) wayOut(known, application string) string {
+	next := cmp.Or(known, rowOf(r).next, "wait until APP is done")
 	return strings.ReplaceAll(next, "APP", application)
 }

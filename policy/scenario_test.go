@@ -371,7 +371,7 @@ func or(text, fallback string) string {
 	return text
 }
 
-// written is the short form in which a table wants blockers, such as "1:dev=NotHealthy 2:qa=NotSynced".
+// written is the short form in which a table wants blockers, such as "1:dev=NotHealthy 2:qa=NotCompleted".
 func written(blockers []policy.Blocker) string {
 	var words []string
 	for _, b := range blockers {

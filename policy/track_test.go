@@ -26,7 +26,7 @@ func TestTracks(t *testing.T) {
 		"a sibling has moved away":     {"1:dev-a 1:dev-b=Degraded", relabelled("dev-b"), "1:dev-b=NotHealthy"},
 		"one that is recorded is absent": {"1:dev-a", func(in *policy.Input) {
 			in.ApplicationSet.Recorded = map[string]policy.Recorded{"dev-c": {Step: 1}}
-		}, "1:dev-c=NotCreated"},
+		}, "1:dev-c=NotGenerated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

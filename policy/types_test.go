@@ -44,16 +44,3 @@ func TestParseRequire(t *testing.T) {
 		})
 	}
 }
-
-// TestOnlyStaleReasonsAreStale pins that a refresh clears these and no others.
-func TestOnlyStaleReasonsAreStale(t *testing.T) {
-	var stale []policy.Reason
-	for _, reason := range policy.Reasons() {
-		if reason.Stale() {
-			stale = append(stale, reason)
-		}
-	}
-	NewWithT(t).Expect(stale).To(Equal([]policy.Reason{
-		policy.TargetOutdated, policy.ComparisonOlder, policy.SpecNotCompared, policy.HealthStale, policy.RevisionMismatch,
-	}))
-}

@@ -21,11 +21,11 @@ func Unmet(in Input) []Decision {
 	switch {
 	case settled && d.Reason == Paused:
 		all = append(all, d)
-	case settled && d.Reason != TargetNotCompared && d.Reason != NotPinned:
+	case settled && !d.Ends.Stale() && d.Reason != NotPinned:
 		return nil
 	}
 	in.foresee()
-	d.Reason, d.Detail = "", ""
+	d.Reason, d.Detail, d.Next, d.Ends = "", "", "", NoComparison
 	soaking := slices.DeleteFunc(in.blockers(d.Step), func(b Blocker) bool { return b.Reason != Soaking })
 	if len(soaking) > 0 {
 		all = append(all, d.blocked(soaking))

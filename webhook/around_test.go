@@ -51,14 +51,14 @@ func TestNobodyGetsRoundTheGate(t *testing.T) {
 			edit: func(dev, _ *argo.Application) { dev.Labels["step"] = "3" },
 		},
 		"argocd app sync --local": {
-			cluster: "1:dev=Healthy@b 3:prod=Healthy@b", wantReason: policy.ForeignContent,
+			cluster: "1:dev=Healthy@b 3:prod=Healthy@b", wantReason: policy.ContentUnknown,
 			sync: func(*argo.Application) *argo.SyncOperation {
 				return &argo.SyncOperation{Revision: scenario.Commit("b"), Manifests: []string{`{"kind":"ConfigMap"}`}}
 			},
 		},
-		"another path and parameters": {cluster: "1:dev=Healthy@b 3:prod=Healthy@b", wantReason: policy.ForeignContent, sync: otherSource},
+		"another path and parameters": {cluster: "1:dev=Healthy@b 3:prod=Healthy@b", wantReason: policy.ContentUnknown, sync: otherSource},
 		"dev has skipped what prod was compared with": {
-			cluster: "1:dev=Healthy@c 3:prod=Healthy@b", wantReason: policy.TargetOutdated,
+			cluster: "1:dev=Healthy@c 3:prod=Healthy@b", wantReason: policy.NotCompleted,
 			seen: &scenario.Watch{ChangedAt: 3, Compared: 3, At: 9, Fresh: map[string]uint64{"dev": 5}},
 		},
 		"dev has completed it, and gone on": {

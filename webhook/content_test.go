@@ -154,12 +154,12 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 		"a parameter, and dev's is not written yet": {func(w *watchedWorld) {
 			w.at(3*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
-		}, false, policy.SpecSettling},
+		}, false, policy.NotGenerated},
 		"a parameter, and dev's was written last": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
 			w.at(500*time.Millisecond, w.dev, tagged("v2"))
-		}, false, policy.SpecNotCompared},
+		}, false, policy.NotCompleted},
 		"a parameter of prod alone": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
@@ -168,7 +168,7 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 			w.at(30*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
 			failing(w, "no such project")
-		}, false, policy.ApplicationSetFailing},
+		}, false, policy.NotGenerated},
 		"a parameter, and stepgate has denied the write of prod": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
@@ -178,7 +178,7 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 			w.at(30*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
 			failing(w, deniedStep(2))
-		}, false, policy.ApplicationSetFailing},
+		}, false, policy.NotGenerated},
 		"a commit, and another Application cannot be written": {func(w *watchedWorld) {
 			for _, app := range w.Apps {
 				w.at(time.Second, app, committed)
@@ -195,12 +195,12 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 		"a parameter that the watch has not seen yet": {func(w *watchedWorld) {
 			tagged("v2")(w.prod)
 			compared(w.prod)
-		}, false, policy.SpecSettling},
+		}, false, policy.NotGenerated},
 		"ignoreDifferences, and dev is not compared with them": {func(w *watchedWorld) {
 			w.at(40*time.Second, w.dev, ignore)
 			w.at(30*time.Second, w.prod, ignore)
 			w.at(time.Second, w.prod, compared)
-		}, false, policy.SpecNotCompared},
+		}, false, policy.NotCompleted},
 		"managedNamespaceMetadata, and dev is Degraded with them": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, namespace)
 			w.at(time.Second, w.prod, compared)
@@ -274,7 +274,7 @@ func TestADrySourceGoesThroughTheSteps(t *testing.T) {
 	})
 	g := NewWithT(t)
 	allowed, reason := w.syncsProd()
-	g.Expect(reason).To(Equal(string(policy.NotHydrated)))
+	g.Expect(reason).To(Equal(string(policy.NotCompleted)))
 	g.Expect(allowed).To(BeFalse())
 }
 
@@ -332,7 +332,7 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 			w := newWatchedWorld()
 			play(w)
 			allowed, reason := w.syncsProd()
-			NewWithT(t).Expect(reason).To(Equal(string(policy.SpecSettling)))
+			NewWithT(t).Expect(reason).To(Equal(string(policy.NotGenerated)))
 			NewWithT(t).Expect(allowed).To(BeFalse())
 		})
 	}

@@ -96,15 +96,15 @@ func TestHandleModesAndRequirements(t *testing.T) {
 		"a malformed require asks for the revision": {
 			scenario: behind, set: annotated(settings.RequireAnnotation, "nothing"), config: func(c *settings.Config) { c.Mode, c.Require = settings.Audit, policy.RequireHealth },
 			wantAllowed: true,
-			wantAudit:   "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=audit; reason=RevisionMismatch; step=3",
+			wantAudit:   "applicationset=argocd/guestbook; blockers=dev=NotCompleted; decision=deny; mode=audit; reason=NotCompleted; step=3",
 			wantWarnings: []string{
 				`stepgate: annotation stepgate.io/require is not valid, the stricter reading is used: "nothing" is not one of health, completed, revision`,
 				"stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
-					"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
+					"dev (NotCompleted: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			},
-			wantMetric: "deny RevisionMismatch audit applicationset",
+			wantMetric: "deny NotCompleted audit applicationset",
 			wantEvent: "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
-				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
+				"dev (NotCompleted: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			wantMalformed: []string{settings.RequireAnnotation},
 		},
 	} {

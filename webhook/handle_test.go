@@ -23,7 +23,7 @@ const (
 	notPinned = "step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (NotPinned: the operation is not " +
 		"pinned to a revision and its sources, and would deploy the newest when it starts). Next: check that stepgate's " +
 		"MutatingWebhookConfiguration exists and that its Pods are ready"
-	neverCompared = "step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (TargetNotCompared: Argo CD has " +
+	neverCompared = "step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (ContentUnknown: Argo CD has " +
 		"not compared it with its new spec). Next: wait until Argo CD has compared prod"
 	qaDegradedAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=enforce; " +
 		"reason=NotHealthy; step=3"
@@ -56,12 +56,12 @@ func TestHandle(t *testing.T) {
 			scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b",
 			wantCode: 403,
 			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
-				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
-			wantCauses: []string{"dev RevisionMismatch compared to aaaaaaa, not bbbbbbb"},
-			wantAudit:  "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=enforce; reason=RevisionMismatch; step=3",
-			wantMetric: "deny RevisionMismatch enforce applicationset",
+				"dev (NotCompleted: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
+			wantCauses: []string{"dev NotCompleted compared to aaaaaaa, not bbbbbbb"},
+			wantAudit:  "applicationset=argocd/guestbook; blockers=dev=NotCompleted; decision=deny; mode=enforce; reason=NotCompleted; step=3",
+			wantMetric: "deny NotCompleted enforce applicationset",
 			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
-				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
+				"dev (NotCompleted: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 		},
 		"earlier steps that are done allow": {
 			scenario: open, wantAllowed: true,
@@ -162,8 +162,8 @@ func TestHandle(t *testing.T) {
 			scenario: open,
 			write:    func(a *scenario.Attempt) { a.Before = nil; a.After.UID = ""; a.User = "kubernetes-admin" },
 			wantCode: 403, wantMessage: neverCompared,
-			wantAudit:  "applicationset=argocd/guestbook; decision=deny; mode=enforce; reason=TargetNotCompared; step=3",
-			wantMetric: "deny TargetNotCompared enforce other",
+			wantAudit:  "applicationset=argocd/guestbook; decision=deny; mode=enforce; reason=ContentUnknown; step=3",
+			wantMetric: "deny ContentUnknown enforce other",
 			wantEvent:  "Warning SyncDenied DenySync ApplicationSet/guestbook/guestbook-uid: " + neverCompared,
 		},
 		"a server dry-run gets the same answer and leaves nothing behind": {

@@ -147,12 +147,10 @@ func (m *Mutator) hold(
 	switch {
 	case v.Err != nil:
 		return judge.Verdict{}, false // the Gate says so, or succeeds
-	case v.Rejects() && (m.judge.Config.Hold || v.Reason == policy.TargetNotCompared):
+	case v.Rejects():
 		return v.HeldBack(m.judge.Config.Release), true
 	}
-	if !v.Rejects() {
-		m.gate.passes.remember(next, v)
-	}
+	m.gate.passes.remember(next, v)
 	return judge.Verdict{}, false
 }
 

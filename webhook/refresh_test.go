@@ -22,10 +22,10 @@ func TestWhatIsRefreshed(t *testing.T) {
 		want     []string
 	}{
 		"the blockers that are only stale, up to the step with one that is broken": {
-			scenario: stale, want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"},
+			scenario: stale, want: []string{"argocd/dev NotCompleted compared to aaaaaaa, not bbbbbbb at 11:59:00"},
 		},
 		"one that has synced and was not compared since": {
-			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev HealthStale compared before its last operation ended at 11:59:00"},
+			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev NotCompleted compared before its last operation ended at 11:59:00"},
 			edit: func(_ *settings.Config, c *scenario.Cluster, _ *scenario.Attempt) {
 				c.Apps[0].Status.OperationState = &argo.OperationState{
 					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, FinishedAt: ptr.To(metav1.NewTime(scenario.Noon)),

@@ -43,7 +43,7 @@ func TestAForgedStampIsRefused(t *testing.T) {
 			answer := trial.asWritten(a.Request())
 			g.Expect(answer.Allowed).To(Equal(tc.want))
 			if !tc.want {
-				g.Expect(answer.Result.Message).To(ContainSubstring("(ForeignContent: the operation brings " +
+				g.Expect(answer.Result.Message).To(ContainSubstring("(ContentUnknown: the operation brings " +
 					"stepgate.io/content of its own, which stepgate writes). Next: leave it out"))
 			}
 		})

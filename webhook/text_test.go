@@ -32,15 +32,15 @@ func TestHostileText(t *testing.T) {
 		},
 		"a blocker's sync status": {
 			row:           row{scenario: open, cluster: func(c *scenario.Cluster) { c.Apps[1].Status.Sync.Status = hostile }},
-			wantInMessage: "qa (NotSynced: " + shown + ")",
+			wantInMessage: "qa (NotCompleted: " + shown + ")",
 		},
 		"a blocker's revision": {
 			row:           row{scenario: open, cluster: func(c *scenario.Cluster) { c.Apps[1].Status.Sync.Revision = hostile }},
-			wantInMessage: "qa (RevisionMismatch: compared to " + shown + ", not aaaaaaa)",
+			wantInMessage: "qa (NotCompleted: compared to " + shown + ", not aaaaaaa)",
 		},
 		"the target's revision": {
 			row:           row{scenario: open, write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "v1" + hostile }},
-			wantInMessage: "(RevisionMismatch: compared to aaaaaaa, not v1" + shown + ")",
+			wantInMessage: "(NotCompleted: compared to aaaaaaa, not v1" + shown + ")",
 		},
 		"a bypass": {
 			row: row{scenario: blocked, write: func(a *scenario.Attempt) {

@@ -141,7 +141,7 @@ func (r *Release) pinned(a *Attempts) Check {
 		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out "+
 			"of the sync of %s again (NotPinned).", a.Application).
 			do("Find the webhook that changes .operation of Applications.", "kubectl get mutatingwebhookconfigurations")
-	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "TargetNotCompared"):
+	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "ContentUnknown"):
 		return ok(name, "The mutating webhook answers; Argo CD has not compared %s, so there is no revision to give it.",
 			a.Application)
 	case a.Pin.Err != nil:

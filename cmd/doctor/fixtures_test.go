@@ -133,7 +133,7 @@ func healthy(t *testing.T) *world {
 	w := &world{
 		kubernetes: "v1.36.3", version: "v0.1.0", mayNot: func(string, string, string) bool { return false },
 		chain:  []*x509.Certificate{ca.leaf(g, "stepgate.stepgate.svc", now.Add(-2*day), now.Add(5*day)), ca.certificate},
-		refuse: answer{err: denial("step 3 of ApplicationSet argocd/guestbook may not sync yet: guestbook-prod-eu-stepgate-doctor (TargetNotCompared)")},
+		refuse: answer{err: denial("step 3 of ApplicationSet argocd/guestbook may not sync yet: guestbook-prod-eu-stepgate-doctor (ContentUnknown)")},
 		pin:    answer{warnings: []string{webhook.SelfTestWarning}, revision: "78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2"},
 	}
 	for _, object := range installed(g) {

@@ -147,7 +147,7 @@ func trial() *argo.Operation {
 }
 
 // earlySync is a copy of an Application under another name, with an operation. Argo CD has never compared it, so that a
-// gate that pins always denies it (TargetNotCompared).
+// gate that pins always denies it (ContentUnknown).
 func earlySync(app *argo.Application) *argo.Application {
 	const suffix = "-stepgate-doctor"
 	early := &argo.Application{

@@ -145,7 +145,7 @@ func TestVerification(t *testing.T) {
 				"\nstepgate explain guestbook-prod-1 -n argocd",
 		}},
 		"the evidence says no": {says: policy.No, is: turn, want: []string{
-			"step 3 of argocd/guestbook is not verified, and does not go on (at 78de5d3): VerifyFailed: " + smoke +
+			"step 3 of argocd/guestbook is not verified, and does not go on (at 78de5d3): Unverified: " + smoke +
 				"\nstepgate explain guestbook-prod-1 -n argocd",
 		}},
 		"the evidence says yes": {says: policy.Yes, is: turn, want: []string{

@@ -20,7 +20,8 @@ const (
 	mayStart = "MayStart"
 	// stoppedByFailure is a step of which an Application has failed.
 	stoppedByFailure = "Failed"
-	// verified is a step whose evidence says yes.
+	// refused is a step whose evidence says no, and verified one whose evidence says yes.
+	refused  = "Refused"
 	verified = "Verified"
 )
 
@@ -118,7 +119,7 @@ func doneAt(a *rollout.Application) (at time.Time) {
 
 // approval is the first step that lacks nothing but an approval.
 func (f *facts) approval() (o occurrence) {
-	o, what := f.held(string(policy.NotApproved))
+	o, what := f.held(string(policy.NotApproved), false)
 	if o.step > 0 {
 		o.command = f.command("approve", f.set.Name) + " --step " + strconv.Itoa(o.step)
 		o.text, o.of = strings.Join(what, "; "), strings.Join(what, ";")
@@ -126,14 +127,14 @@ func (f *facts) approval() (o occurrence) {
 	return o
 }
 
-// held is the first step whose syncs wait for a condition, with the texts of that.
-func (f *facts) held(reason string) (o occurrence, what []string) {
+// held is the first step whose syncs wait for a condition, with the texts of that. no says that it has been refused.
+func (f *facts) held(reason string, no bool) (o occurrence, what []string) {
 	if !f.enforced {
 		return o, nil
 	}
 	f.each(func(step *rollout.Step, a *rollout.Application) {
 		// One that was compared with an older revision has been overtaken: it waits for something that nobody wants any more.
-		if a.Held != reason || a.NotCounted != "" || a.Behind() || o.step != 0 && o.step != step.Number {
+		if a.Held != reason || a.Refused != no || a.NotCounted != "" || a.Behind() || o.step != 0 && o.step != step.Number {
 			return
 		}
 		if since := f.waitsSince(a); o.step == 0 || since.Before(o.since) {
@@ -173,7 +174,7 @@ func (f *facts) stopped() (o occurrence) {
 		o.applications = append(o.applications, a.Name)
 		texts = append(texts, a.Name+" ("+reason+")")
 	})
-	if held, what := f.held(string(policy.TooManyFailures)); held.step > 0 && (o.step == 0 || held.step <= o.step) {
+	if held, what := f.held(string(policy.TooManyFailures), false); held.step > 0 && (o.step == 0 || held.step <= o.step) {
 		o.step, o.reason, o.command = held.step, held.reason, f.command("explain", held.applications[0])
 		texts = append(what, texts...)
 	}
@@ -199,10 +200,13 @@ func (f *facts) failed(a *rollout.Application) string {
 
 // verification is the first step whose evidence says no, or nothing yet, or else the last one for which it says yes.
 func (f *facts) verification() occurrence {
-	for _, reason := range []string{string(policy.VerifyFailed), string(policy.Unverified)} {
-		if o, what := f.held(reason); o.step > 0 {
+	for _, no := range []bool{true, false} {
+		if o, what := f.held(string(policy.Unverified), no); o.step > 0 {
+			if no {
+				o.reason = refused
+			}
 			o.command = f.command("explain", o.applications[0])
-			o.text, o.of = strings.Join(what, "; "), reason+" "+strings.Join(f.revisions(in(o.applications)), ",")
+			o.text, o.of = strings.Join(what, "; "), o.reason+" "+strings.Join(f.revisions(in(o.applications)), ",")
 			return o
 		}
 	}

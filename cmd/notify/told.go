@@ -24,7 +24,7 @@ func Told() []Variable {
 		{"rollout.approval", "the first step that lacks nothing but an approval"},
 		{"rollout.stopped", "the first step with a Degraded Application, or one whose sync has failed, while nothing that " +
 			"runs, or is about to start, may repair it (reason Failed); or that too many failures stop (TooManyFailures)"},
-		{"rollout.verification", "the first step whose evidence says no (reason VerifyFailed) or nothing yet " +
+		{"rollout.verification", "the first step whose evidence says no (reason Refused) or nothing yet " +
 			"(Unverified), or the last one of which it says yes (Verified)"},
 		{"rollout.complete", "that everything is done"},
 		{".is", "of each of these five: whether it is so"},

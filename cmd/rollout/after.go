@@ -71,13 +71,9 @@ func after(
 
 // blocker is a Blocker of the rule with what to do.
 func blocker(b policy.Blocker) Blocker {
-	do := Do(b.Reason, b.Named())
-	if orphan := b.OrphanWayOut(); orphan != "" {
-		do += " Or " + orphan + "."
-	}
 	return Blocker{
 		Application: b.Named(), Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
-		Reason: string(b.Reason), Detail: b.Detail, Do: do,
+		Reason: string(b.Reason), Detail: b.Detail, Do: doAbout(b), ends: b.Ends,
 	}
 }
 

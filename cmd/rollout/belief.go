@@ -28,7 +28,7 @@ func differs(r policy.Recorded, a *policy.Application, shown *Application, step 
 		return ""
 	case r.Step != step+1:
 		return fmt.Sprintf("believes that it is in step %d", r.Step)
-	case r.Healthy && !shown.Done && shown.Reason != string(policy.HealthStale):
+	case r.Healthy && !shown.Done && shown.ends != policy.CompareSettled:
 		return "believes that it is done" + at(r.Revisions)
 	case r.Healthy && r.Behind(a.Compared):
 		return "believes that it is Healthy" + at(r.Revisions)

@@ -18,7 +18,7 @@ import (
 func train() rollout.Candidates {
 	until := time.Date(2026, 11, 22, 20, 42, 8, 0, time.UTC)
 	return rollout.Candidates{
-		{Revisions: []string{guestbook.NewCommit}, Compared: true, Reason: "NotSynced", Blocker: "guestbook-dev"},
+		{Revisions: []string{guestbook.NewCommit}, Compared: true, Reason: "NotCompleted", Blocker: "guestbook-dev"},
 		{Revisions: []string{older}, Reason: "Soaking", Blocker: "guestbook-dev", Until: &until},
 		{Revisions: []string{guestbook.OldCommit}, Next: true},
 	}

@@ -75,7 +75,7 @@ const mostOvertaken = 2
 func starves(in policy.Input, not []policy.Decision, s settings.Settings) string {
 	if in.ApplicationSet == nil || in.Settings.Train || s.Mode != settings.Enforce ||
 		!slices.ContainsFunc(not, func(d policy.Decision) bool {
-			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved || d.Reason == policy.Unverified
+			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved || d.Reason == policy.Unverified && !d.Refused
 		}) {
 		return ""
 	}

@@ -18,6 +18,8 @@ type Condition struct {
 	Reason string `json:"reason"`
 	// Met says that it holds nothing up.
 	Met bool `json:"met"`
+	// Refused says that something has said no: to wait does not help.
+	Refused bool `json:"refused,omitempty"`
 	// Text says it in a few words. It names moments, and never counts down.
 	Text string `json:"text"`
 	// Until is when it ends by itself, if nothing changes until then.
@@ -45,7 +47,7 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // unmet is a condition that does not hold, from a denial because of it.
 func unmet(d policy.Decision) Condition {
-	c := Condition{Reason: string(d.Reason), Until: timeOf(d.NotBefore)}
+	c := Condition{Reason: string(d.Reason), Refused: d.Refused, Until: timeOf(d.NotBefore)}
 	namespace, name, _ := strings.Cut(d.ApplicationSet, "/")
 	c.Do = AdviceOn(d.Reason, Place{
 		Application: d.Application, Namespace: namespace, ApplicationSet: name, Step: d.Step + 1,
@@ -135,7 +137,7 @@ func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) 
 		})
 	}
 	for _, v := range c.Verify.Of {
-		if v.Step != step || in.Evidence == nil || has(policy.Unverified) || has(policy.VerifyFailed) {
+		if v.Step != step || in.Evidence == nil || has(policy.Unverified) {
 			continue
 		}
 		if found := in.Evidence(v, policy.ApprovalOf(in.Target.Wanted)); found.Answer == policy.Yes {
@@ -180,7 +182,7 @@ func short(d time.Duration) string {
 
 // order is the one of the rule.
 var order = []string{
-	string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures), string(policy.VerifyFailed),
+	string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures),
 	string(policy.Unverified), string(policy.NotApproved), string(policy.WindowClosed), string(policy.MaxUpdateReached),
 }
 

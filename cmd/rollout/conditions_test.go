@@ -46,7 +46,7 @@ var held = map[string]struct {
 		"argocd/guestbook: Progressing, step 2/3, 1 of 7 done, waiting for guestbook-qa-eu (NotHealthy: Progressing) and 1 more",
 	},
 	"soaking":      {turn, map[string]string{"stepgate.io/soak": "30m"}, "guestbook-prod-1", "argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits until 2026-11-22T20:42:08Z (Soaking: 3 Applications)"},
-	"soaked":       {turn, map[string]string{"stepgate.io/soak": "10m"}, "guestbook-prod-1", "argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waiting for guestbook-prod-1 (NotSynced: OutOfSync) and 3 more"},
+	"soaked":       {turn, map[string]string{"stepgate.io/soak": "10m"}, "guestbook-prod-1", "argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waiting for guestbook-prod-1 (NotCompleted: OutOfSync) and 3 more"},
 	"not-approved": {turn, map[string]string{"stepgate.io/approve": "3"}, "guestbook-prod-1", "argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits (NotApproved: 78de5d3)"},
 	"failures": {
 		stopped, map[string]string{"stepgate.io/max-failures": "1"}, "guestbook-prod-3",

@@ -38,6 +38,18 @@ func AdviceOn(reason policy.Reason, at Place) Advice {
 	return Advice{Means: name(a.Means), Do: name(a.Do)}
 }
 
+// doAbout is what to do about a blocker: what the rule knows of it, or else what the page says about the reason.
+func doAbout(b policy.Blocker) string {
+	if b.Next != "" {
+		return b.WayOut()
+	}
+	do := Do(b.Reason, b.Named())
+	if orphan := b.OrphanWayOut(); orphan != "" {
+		do += " Or " + orphan + "."
+	}
+	return do
+}
+
 // Do is what to do about an Application that is not done.
 func Do(reason policy.Reason, app string) string { return AdviceOn(reason, Place{Application: app}).Do }
 

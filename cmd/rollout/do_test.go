@@ -29,6 +29,6 @@ func TestAdvice(t *testing.T) {
 }
 
 func TestAdviceNamesTheApplication(t *testing.T) {
-	NewWithT(t).Expect(rollout.Do(policy.SpecNotCompared, "guestbook-dev")).To(Equal(
-		"wait a few seconds; Argo CD compares it again by itself. Or refresh it: argocd app get guestbook-dev --refresh."))
+	NewWithT(t).Expect(rollout.Do(policy.OperationInProgress, "guestbook-dev")).To(Equal(
+		"wait, or end it with argocd app terminate-op guestbook-dev."))
 }

@@ -167,7 +167,7 @@ func (e *Explanation) facts(s screen.Screen) []string {
 		fact("The gate says", e.Gate)
 	}
 	for _, b := range e.Blockers {
-		if b.Reason == "ComparisonOlder" {
+		if strings.HasPrefix(b.Detail, policy.ChangeUnseen) {
 			fact("Note", "this command knows no past. A stepgate that has watched "+b.Application+" may know that Argo CD "+
 				"has compared it since, and then does not wait for it.")
 			break

@@ -144,7 +144,9 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	e.conditions(answer)
 	e.Means = advice.Means
 	if len(d.Blockers) == 0 {
-		e.Do = advice.Do
+		if e.Do = advice.Do; d.Next != "" {
+			e.Means, e.Do = d.Detail, d.WayOut()
+		}
 		return
 	}
 	e.Means = ""
@@ -178,10 +180,10 @@ func (e *Explanation) conditions(answer *webhook.Answer) {
 
 // effort orders the blockers of a step: first those about which somebody has to do something.
 func (b *Blocker) effort() int {
-	switch reason := policy.Reason(b.Reason); {
-	case reason == policy.OperationInProgress || b.Detail == "Progressing":
+	switch {
+	case b.Reason == string(policy.OperationInProgress) || b.Detail == "Progressing":
 		return 1
-	case reason.Stale():
+	case b.ends.Stale():
 		return 2
 	}
 	return 0

@@ -79,9 +79,9 @@ func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*ar
 		r.Steps[at].Applications = append(r.Steps[at].Applications, j.application(&p.Application, at))
 	}
 	for _, b := range policy.Missing(j.in) {
-		r.Steps[b.Step].Applications = append(r.Steps[b.Step].Applications, Application{
-			Name: b.Application, Reason: string(b.Reason), Believed: believed(set.Recorded[b.Application]),
-		})
+		missing := Application{Name: b.Application, Believed: believed(set.Recorded[b.Application])}
+		missing.because(b)
+		r.Steps[b.Step].Applications = append(r.Steps[b.Step].Applications, missing)
 	}
 	for i := range r.Steps {
 		r.Steps[i].Conditions = j.conditions(preview, owned, i)
@@ -118,7 +118,7 @@ func (j *judgment) state(a *policy.Application) Application {
 	}
 	shown.Done = !blocks || shown.NotCounted != ""
 	if blocks {
-		shown.Reason, shown.Detail = string(b.Reason), b.Detail
+		shown.because(b)
 	}
 	if d, waits := j.waiting[a.Name]; waits {
 		shown.toCome(d)
@@ -141,9 +141,17 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 	behind := j.behind(a)
 	shown.behind = behind != ""
 	if shown.behind && shown.Done && shown.NotCounted == "" {
-		shown.Done, shown.Reason, shown.Detail = false, string(policy.RevisionMismatch), behind
+		shown.Done = false
+		shown.because(policy.Blocker{
+			Application: a.Name, Reason: policy.NotCompleted, Detail: behind, Next: policy.RefreshIt, Ends: policy.CompareAgain,
+		})
 	}
 	return shown
+}
+
+// because says why it is not done.
+func (a *Application) because(b policy.Blocker) {
+	a.Reason, a.Detail, a.do, a.ends = string(b.Reason), b.Detail, doAbout(b), b.Ends
 }
 
 // toCome says what the sync waits for that is to come.
@@ -159,6 +167,7 @@ func (a *Application) toCome(d policy.Decision) {
 			a.WaitsFor = append(a.WaitsFor, b.Named())
 		}
 	}
+	a.Refused = d.Refused
 	if d.Reason.Condition() {
 		a.Held, a.Waits = string(d.Reason), unmet(d).Text
 	}
@@ -210,7 +219,7 @@ func (r *Rollout) sum(j *judgment) {
 			if r.Step == step.Number {
 				r.Blockers = append(r.Blockers, Blocker{
 					Application: a.Name, Cluster: a.Cluster, Step: step.Number, Reason: a.Reason, Detail: a.Detail,
-					Do: Do(policy.Reason(a.Reason), a.Name),
+					Do: a.do, ends: a.ends,
 				})
 			}
 		}
@@ -225,7 +234,7 @@ func (r *Rollout) sum(j *judgment) {
 func (s *Step) phase() Phase {
 	for _, a := range s.Applications {
 		if !a.Done && (a.Syncing || a.Reason == string(policy.NotHealthy) &&
-			a.Health == "Progressing" || policy.Reason(a.Reason).Stale()) {
+			a.Health == "Progressing" || a.ends.Stale()) {
 			return Progressing
 		}
 	}

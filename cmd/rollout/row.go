@@ -10,7 +10,8 @@ import (
 
 // broken reports whether somebody has to look at an Application.
 func (a *Application) broken() bool {
-	return a.Health == "Degraded" || a.Health == "Missing" || a.Reason == "OperationFailed" || a.Reason == "SyncUnknown"
+	return a.Health == "Degraded" || a.Health == "Missing" || a.Reason == string(policy.OperationFailed) ||
+		a.Reason != "" && a.Sync == "Unknown"
 }
 
 // urgency orders the rows: first those that need somebody.
@@ -111,7 +112,7 @@ func (a *Application) Sentence() string {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		return text
-	case a.Reason == string(policy.SyncUnknown):
+	case a.Reason == string(policy.NotCompleted) && a.Sync == "Unknown":
 		return because(a.Reason+in(a.Cluster), a.Detail)
 	case a.Held != "":
 		return "waits: " + a.Held

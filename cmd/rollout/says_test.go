@@ -55,7 +55,7 @@ func TestWhatArgoCDSays(t *testing.T) {
 func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
 	g := NewWithT(t)
 	e := &rollout.Explanation{
-		Outcome: rollout.Held, Blockers: []rollout.Blocker{{Application: "dev", Cluster: "eu-1", Step: 1, Reason: "SyncUnknown"}, {Application: "gone", Step: 1, Reason: "NotCreated"}},
+		Outcome: rollout.Held, Blockers: []rollout.Blocker{{Application: "dev", Cluster: "eu-1", Step: 1, Reason: "NotCompleted"}, {Application: "gone", Step: 1, Reason: "NotGenerated"}},
 	}
 	e.AskArgoCD(func(name string) *argo.Application {
 		if name != "dev" {
@@ -67,9 +67,9 @@ func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
 	})
 	text := strings.Join(e.Lines(screen.Screen{Width: 140}, now), "\n")
 	g.Expect(text).To(
-		ContainSubstring("1. dev (step 1, cluster eu-1): SyncUnknown\n     Argo CD: ComparisonError: connection refused\n"),
+		ContainSubstring("1. dev (step 1, cluster eu-1): NotCompleted\n     Argo CD: ComparisonError: connection refused\n"),
 	)
-	g.Expect(text).To(ContainSubstring("2. gone (step 1): NotCreated\n     Do:"))
+	g.Expect(text).To(ContainSubstring("2. gone (step 1): NotGenerated\n     Do:"))
 }
 
 // TestAComparisonThatFailedTellsNoRevision has the cluster of prod not answer: Argo CD writes the name of the branch in
@@ -86,7 +86,7 @@ func TestAComparisonThatFailedTellsNoRevision(t *testing.T) {
 		}
 	}
 	lines := strings.Join(judged(set, apps).Tree(screen.Screen{Width: 140}, now, true), "\n")
-	g.Expect(lines).NotTo(ContainSubstring("RevisionMismatch"))
+	g.Expect(lines).NotTo(ContainSubstring("compared with "))
 	g.Expect(lines).NotTo(ContainSubstring(", main"))
-	g.Expect(lines).To(ContainSubstring("SyncUnknown, cluster eu-1"))
+	g.Expect(lines).To(ContainSubstring("NotCompleted, cluster eu-1: Argo CD cannot compare it"))
 }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 )
 
@@ -109,8 +110,10 @@ type Blocker struct {
 	Step    int    `json:"step"`
 	Reason  string `json:"reason"`
 	Detail  string `json:"detail,omitempty"`
-	// Do says what to do about it, as docs/decisions.md does.
+	// Do says what to do about it.
 	Do string `json:"do"`
+	// ends is which comparison may end it.
+	ends policy.Comparison
 	// Says is what Argo CD itself says of it; absent if it says nothing, or was not asked.
 	Says string `json:"says,omitempty"`
 }
@@ -135,6 +138,9 @@ type Application struct {
 	// Reason and Detail say why it is not done.
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	// do is what to do about that, and ends which comparison may end it.
+	do   string
+	ends policy.Comparison
 	// behind says that another one was compared with a newer revision of the same source.
 	behind bool
 	// NotCounted says why it holds nobody up although it is not done.
@@ -146,6 +152,8 @@ type Application struct {
 	MayStart bool     `json:"mayStart,omitempty"`
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	Held     string   `json:"held,omitempty"`
+	// Refused says that something has said no to what it would deploy.
+	Refused bool `json:"refused,omitempty"`
 	// Waits says for which condition of its step it waits, and until when.
 	Waits string `json:"waits,omitempty"`
 	// Believed is what the ApplicationSet controller has recorded.

@@ -18,7 +18,7 @@ type Verdict struct {
 	Allowed bool
 	Reason  policy.Reason
 	Message string
-	// Blockers are the audit annotation: "dev=NotSynced,qa=HealthStale".
+	// Blockers are the audit annotation: "dev=NotCompleted,qa=NotHealthy".
 	Blockers string
 }
 

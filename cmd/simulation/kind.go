@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // sight is what could be seen when an operation was admitted.
@@ -156,17 +158,18 @@ func (w *world) stuckKind(m *member) Stuck {
 		s.Kind = string(m.truth.refused.Reason)
 		return s
 	}
+	why := m.truth.refused.Message
 	for _, blocker := range strings.Split(m.truth.refused.Blockers, ",") {
 		name, reason, _ := strings.Cut(blocker, "=")
 		e := w.members[name]
 		switch {
-		case reason == "ComparisonOlder":
+		case reason == "NotCompleted" && strings.Contains(why, name+" (NotCompleted: "+policy.ChangeUnseen):
 			s.Kind = "B2"
-		case reason == "RevisionMismatch":
+		case reason == "NotCompleted" && strings.Contains(why, name+" (NotCompleted: compared to "):
 			s.Kind = "stale target"
-		case reason == "NotSynced" && e != nil && e.live.drifted:
+		case reason == "NotCompleted" && e != nil && e.live.drifted:
 			s.Kind = "B3"
-		case reason == "NotSynced" && e != nil:
+		case reason == "NotCompleted" && e != nil:
 			s.Kind = "stale blocker" // it is done, and was compared before
 		case s.Kind == "?":
 			s.Kind = reason

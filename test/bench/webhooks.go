@@ -136,7 +136,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 }
 
 // unwatched are the histories of a reader that watches nothing. The cache would say that every Application has joined
-// just now, for all that it knows, and every write of a later step would be SpecSettling.
+// just now, for all that it knows, and every write of a later step would be NotGenerated.
 type unwatched struct{ *siblings.Cache }
 
 // History has seen nothing.

@@ -199,7 +199,7 @@ func TestHelmTest(t *testing.T) {
 	text, err := helmTest(t, "stepgate", "tested")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
-		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: stepgate-selftest-second (TargetNotCompared"))
+		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: stepgate-selftest-second (ContentUnknown"))
 	g.Expect(text).To(HaveSuffix("; the mutating webhook answered, too\n"))
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 	decisions, err := replica.Metric(ctx, "stepgate_decisions_total")

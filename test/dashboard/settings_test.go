@@ -49,7 +49,7 @@ func TestTheSettingsAreReadAgain(t *testing.T) {
 	edit(t, "settings", "dev", func(app *argo.Application) { app.Status.Sync.Revision = scenario.Commit("a") })
 	b := serve(t, "settings", cluster.Human)
 	b.open(desk, "guestbook")
-	b.Expect(b.Text("[data-tile='dev']")).To(ContainSubstring("RevisionMismatch"))
+	b.Expect(b.Text("[data-tile='dev']")).To(ContainSubstring("NotCompleted"))
 	installedWith(t, "settings", cluster.Human, "--require=health", "--sync-windows=false")
 	b.Eventually(func() int { return b.Count(".sg-tile-done [data-tile='dev']") }).Should(Equal(1))
 	edit(t, "settings", "dev", func(app *argo.Application) { app.Status.Health.Status = "Degraded" })

@@ -72,14 +72,14 @@ func scenes() []scene {
 
 func noticedOnProdFirst(p *play) {
 	p.compared("prod", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
-	p.rolling("prod", heldBecause("engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3)"))
+	p.rolling("prod", heldBecause("engineering-dev-guestbook (NotCompleted: compared to 864496e, not 78de5d3)"))
 	p.pending("prod")
 	p.refreshed("dev")
 	p.refreshed("qa")
-	p.user("prod", "bob", deniedBecause("RevisionMismatch"))
+	p.user("prod", "bob", deniedBecause("NotCompleted"))
 	p.compared("dev", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
 	p.compared("qa", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
-	p.rolling("prod", heldBecause("engineering-dev-guestbook (NotSynced: OutOfSync)"))
+	p.rolling("prod", heldBecause("engineering-dev-guestbook (NotCompleted: OutOfSync)"))
 }
 
 func stepOne(p *play) {

@@ -12,13 +12,13 @@ import (
 func TestMatch(t *testing.T) {
 	event := func(app, reason string, seconds float64) eventsv1.Event {
 		e := eventsv1.Event{
-			Reason: reason, EventTime: metav1.NewMicroTime(after(seconds)), Note: "1 Application of step 1 is not done: x-dev (NotSynced)",
+			Reason: reason, EventTime: metav1.NewMicroTime(after(seconds)), Note: "1 Application of step 1 is not done: x-dev (NotCompleted)",
 		}
 		e.Regarding.Name = app
 		return e
 	}
 	other := event("x-prod", "SyncWouldBeDenied", 0.9)
-	other.Note = "1 Application of step 2 is not done: x-qa (NotSynced)"
+	other.Note = "1 Application of step 2 is not done: x-qa (NotCompleted)"
 	const would = "SyncWouldBeDenied"
 	for name, tc := range map[string]struct {
 		outOfOrder                   int

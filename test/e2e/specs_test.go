@@ -174,7 +174,7 @@ func local(r *rollout) {
 				[]byte(strings.Replace(text, `version: "1"`, `version: "mine"`, 1)), 0o600))
 		}
 		text, err := r.clis[r.mode].SyncLocal(r.ctx, prod.name, folder)
-		if err == nil || !strings.Contains(text, "PermissionDenied") || !strings.Contains(text, "ForeignContent") {
+		if err == nil || !strings.Contains(text, "PermissionDenied") || !strings.Contains(text, "ContentUnknown") {
 			script.Fail("argocd app sync --local was not refused by the gate: %v: %s", err, text)
 		}
 	}

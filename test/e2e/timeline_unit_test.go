@@ -17,14 +17,14 @@ func TestEventsOfStepgateInATimeline(t *testing.T) {
 		want              string
 	}{
 		"held, for Applications of earlier steps": {
-			"x-prod", "SyncHeld", early + "2 Applications of steps 1 and 2 are not done: x-dev (NotSynced: OutOfSync), x-qa (NotHealthy: Degraded). Next: sync x-dev first", 1,
-			"stepgate HOLDS its sync: dev (NotSynced: OutOfSync), qa (NotHealthy: Degraded)",
+			"x-prod", "SyncHeld", early + "2 Applications of steps 1 and 2 are not done: x-dev (NotCompleted: OutOfSync), x-qa (NotHealthy: Degraded). Next: sync x-dev first", 1,
+			"stepgate HOLDS its sync: dev (NotCompleted: OutOfSync), qa (NotHealthy: Degraded)",
 		},
 		"held, for itself": {
-			"x-prod", "SyncHeld", early + "x-prod (TargetNotCompared: its spec is new). Next: wait", 1, "stepgate HOLDS its sync: prod (TargetNotCompared: its spec is new)",
+			"x-prod", "SyncHeld", early + "x-prod (ContentUnknown: its spec is new). Next: wait", 1, "stepgate HOLDS its sync: prod (ContentUnknown: its spec is new)",
 		},
-		"denied":                  {"x-prod", "SyncDenied", early + "1 Application of step 1 is not done: x-dev (SpecNotCompared). Next: wait", 1, "stepgate DENIES its sync: dev (SpecNotCompared)"},
-		"released":                {"x-prod", "SyncReleased", "step 3 of ApplicationSet on/x may sync now: it has waited for 3s, last for x-dev (SpecNotCompared)", 1, "stepgate lets its sync through, which has waited for 3s"},
+		"denied":                  {"x-prod", "SyncDenied", early + "1 Application of step 1 is not done: x-dev (NotCompleted). Next: wait", 1, "stepgate DENIES its sync: dev (NotCompleted)"},
+		"released":                {"x-prod", "SyncReleased", "step 3 of ApplicationSet on/x may sync now: it has waited for 3s, last for x-dev (NotCompleted)", 1, "stepgate lets its sync through, which has waited for 3s"},
 		"something else":          {"x-prod", "SyncGateBypassed", "the gate was bypassed", 1, ""},
 		"of another Application":  {"x-qa", "SyncHeld", early, 1, ""},
 		"from before the rollout": {"x-prod", "SyncHeld", early, -1, ""},

@@ -71,13 +71,10 @@ func writes() []string {
 
 // siblingRows are the rows about a sibling of an earlier step.
 func siblingRows() []string {
-	lines := []string{"| # | the sibling is not done if | reason | level | stale |", "|---|---|---|---|---|"}
+	lines := []string{"| # | the sibling is not done if | reason | level |", "|---|---|---|---|"}
 	for i, r := range policy.SiblingRows() {
-		stale := ""
-		if r.Stale {
-			stale = "yes "
-		}
-		lines = append(lines, fmt.Sprintf("| %d | %s | %s | %s | %s|", i+1, r.When, r.Reason, r.Level, stale))
+		when := strings.Join(append([]string{r.When}, r.Lacks...), "<br>")
+		lines = append(lines, fmt.Sprintf("| %d | %s | %s | %s |", i+1, when, r.Reason, r.Level))
 	}
 	return lines
 }

@@ -75,8 +75,8 @@ func TestAnApplicationOfItsOwnComesAfterAnApplicationSet(t *testing.T) {
 	r.Expect(r.requests()).To(Equal(before), "the API server does not call stepgate for it")
 
 	err := r.starts(shop)
-	r.denied(err, "NotHealthy engineering-dev-guestbook", "NotSynced engineering-prod-guestbook",
-		"NotSynced engineering-qa-guestbook")
+	r.denied(err, "NotHealthy engineering-dev-guestbook", "NotCompleted engineering-prod-guestbook",
+		"NotCompleted engineering-qa-guestbook")
 	r.Expect(err).To(MatchError(ContainSubstring("Application shop may not sync yet: it comes after " +
 		"guestbook, which is not done: ")))
 	explained := r.ask("explain", "shop")
@@ -86,7 +86,7 @@ func TestAnApplicationOfItsOwnComesAfterAnApplicationSet(t *testing.T) {
 	for _, env := range []string{"dev", "qa", "prod"} {
 		r.done(env)
 	}
-	r.Expect(r.starts(shop)).To(MatchError(MatchRegexp("ComparisonOlder")))
+	r.Expect(r.starts(shop)).To(MatchError(MatchRegexp("NotCompleted")))
 	r.Eventually(func() string {
 		for _, env := range []string{"dev", "qa", "prod"} {
 			if r.asked(env) != "" {
@@ -119,7 +119,7 @@ func TestAnApplicationSetComesAfterAnApplication(t *testing.T) {
 	})).To(Succeed())
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev") }).Should(MatchError(ContainSubstring(
 		"step 1 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: it comes after base, which is not done: base " +
-			"(NotSynced: OutOfSync), nobody (DependencyNotFound: does not exist)")))
+			"(NotCompleted: OutOfSync), nobody (DependencyNotFound: does not exist)")))
 
 	annotate("base")
 	r.Expect(heard.all).To(HaveLen(2), "base did not exist when it was first named")

@@ -101,7 +101,7 @@ func TestAStepWaitsForEvidence(t *testing.T) {
 	job := r.job("smoke", guestbook.NewCommit)
 	denied("smoke says not yet (Progressing)")
 	r.ends(job, batchv1.JobFailed)
-	denied("may not deploy this (VerifyFailed: jobs.batch?suite=smoke: smoke says no (Degraded)). Next: ")
+	denied("may not deploy this (Unverified: jobs.batch?suite=smoke: smoke says no (Degraded)). Next: ")
 	r.Expect(shared.Admin.Delete(r.ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	denied("there is none with the label " + label)
 

@@ -51,7 +51,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 		ContainSubstring(`"operation.stepgate.io/mode":"audit"`),
 		ContainSubstring(`"operation.stepgate.io/step":"3"`),
 		ContainSubstring(
-			`"operation.stepgate.io/blockers":"engineering-dev-guestbook=NotHealthy,engineering-qa-guestbook=NotSynced"`,
+			`"operation.stepgate.io/blockers":"engineering-dev-guestbook=NotHealthy,engineering-qa-guestbook=NotCompleted"`,
 		),
 	))
 }

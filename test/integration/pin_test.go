@@ -124,11 +124,11 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	r.Expect(r.app("prod").Spec.Source.TargetRevision).To(Equal("main"))
 	r.Expect(r.stored("prod")).To(BeFalse())
 	// The API server plays the patch again if the gate's refresh of prod comes between.
-	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically(">=", 1))
+	r.Expect(r.changed("held", "ContentUnknown")).To(BeNumerically(">=", 1))
 
 	err = r.sync(cluster.ControllerAccount, "prod")
 	r.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "there is nothing else in this write: %v", err)
-	r.Expect(err).To(MatchError(ContainSubstring("(TargetNotCompared: ")))
+	r.Expect(err).To(MatchError(ContainSubstring("(ContentUnknown: ")))
 
 	// Argo CD compares it, and the operation comes again.
 	r.Expect(r.update(cluster.ControllerAccount, "prod", func(app *argo.Application) {
@@ -142,11 +142,11 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	app := guestbook.Application(r.Set, "prod")
 	app.Name = "engineering-new-guestbook"
 	rolling(app)
-	before := r.changed("held", "TargetNotCompared")
+	before := r.changed("held", "ContentUnknown")
 	r.Expect(r.as(cluster.ApplicationSetAccount).Create(r.ctx, app)).To(Succeed())
 	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 	r.Expect(app.Operation).To(BeNil(), "a new Application")
-	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically("==", before+1))
+	r.Expect(r.changed("held", "ContentUnknown")).To(BeNumerically("==", before+1))
 }
 
 func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {

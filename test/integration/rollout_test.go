@@ -183,10 +183,10 @@ func (r *rollout) events(env, reason string) []eventsv1.Event {
 // bothBlock are the causes of a denial of step 3 while dev is Progressing and qa OutOfSync, and blockedByBoth is what
 // an Event says of them. The words of a denial are for the tests of policy.
 var (
-	bothBlock     = []string{"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook"}
+	bothBlock     = []string{"NotHealthy engineering-dev-guestbook", "NotCompleted engineering-qa-guestbook"}
 	blockedByBoth = And(
 		ContainSubstring("engineering-dev-guestbook (NotHealthy: "),
-		ContainSubstring("engineering-qa-guestbook (NotSynced: "),
+		ContainSubstring("engineering-qa-guestbook (NotCompleted: "),
 	)
 )
 

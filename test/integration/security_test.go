@@ -84,7 +84,7 @@ func TestWhatAnApplicationSetSwitchesOffIsShown(t *testing.T) {
 	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), bothBlock...)
 	r.annotate(map[string]string{"stepgate.io/require": "health"})
 	r.done("dev")
-	r.denied(r.sync(cluster.Human, "prod", client.DryRunAll), "NotSynced engineering-qa-guestbook")
+	r.denied(r.sync(cluster.Human, "prod", client.DryRunAll), "NotCompleted engineering-qa-guestbook")
 }
 
 // TestANamespaceThatIsSwitchedOffIsShown as long as it has the label.

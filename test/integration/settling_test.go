@@ -24,13 +24,13 @@ func TestASpecSettles(t *testing.T) {
 	r.Expect(r.update(cluster.ControllerAccount, "prod", compare)).To(Succeed())
 	r.Expect(r.sync(cluster.Human, "prod")).To(
 		MatchError(ContainSubstring(
-			"(SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait",
+			"(NotGenerated: the ApplicationSet controller may still be writing its Applications). Next: wait",
 		)),
 	)
 	r.Expect(r.update(cluster.ApplicationSetAccount, "dev", func(app *argo.Application) {
 		app.Spec.IgnoreDifferences = ignoreReplicas()
 	})).To(Succeed())
-	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(ContainSubstring("engineering-dev-guestbook (SpecNotCompared)")))
+	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(ContainSubstring("engineering-dev-guestbook (NotCompleted)")))
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed(), "it is held")
 	r.Expect(r.update(cluster.ControllerAccount, "dev", compare)).To(Succeed())
 	// Another refresh of prod may still be on its way: it was not compared with its spec for a moment.
@@ -52,7 +52,7 @@ func TestAFailingApplicationSet(t *testing.T) {
 		r.done(env)
 	}
 	r.failing(true)
-	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(And(ContainSubstring("(ApplicationSetFailing: "),
+	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(And(ContainSubstring("(NotGenerated: "),
 		ContainSubstring("no such project"))))
 	r.failing(false)
 	r.Expect(r.sync(cluster.Human, "prod")).To(Succeed())

@@ -56,7 +56,7 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 			if form == "create with operation" {
 				err := write(r, "prod")
 				r.denied(err)
-				r.Expect(err).To(MatchError(ContainSubstring("engineering-prod-guestbook (TargetNotCompared: ")))
+				r.Expect(err).To(MatchError(ContainSubstring("engineering-prod-guestbook (ContentUnknown: ")))
 				return
 			}
 			r.denied(write(r, "prod"), bothBlock...)
@@ -102,5 +102,5 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 		guestbook.Compare(app, r.Now().Add(-1e12), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 	})).To(Succeed())
 
-	r.denied(r.sync(cluster.ControllerAccount, "prod"), "RevisionMismatch engineering-dev-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "prod"), "NotCompleted engineering-dev-guestbook")
 }

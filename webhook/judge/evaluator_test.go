@@ -24,7 +24,7 @@ func TestASyncIsDeniedForItselfOnlyAfterTheProof(t *testing.T) {
 	d, err := decide(t.Context(), evaluator(live, frozen{"dev": dev}), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
-	g.Expect(d.Reason).To(Equal(policy.SpecSettling))
+	g.Expect(d.Reason).To(Equal(policy.NotGenerated))
 	g.Expect([]int{live.gets, live.lists}).To(Equal([]int{0, 1}), "GETs and LISTs")
 }
 

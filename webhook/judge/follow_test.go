@@ -220,7 +220,7 @@ func TestAfterWantsAFreshComparison(t *testing.T) {
 	stale := &scenario.Watch{At: 5, Stale: map[types.UID]bool{"net": true}}
 	message := judgeIn(c, "dev", stale).Message()
 	g.Expect(message).To(Equal("step 1 of ApplicationSet argocd/guestbook may not sync yet: it " +
-		"comes after infra, which is not done: net (ComparisonOlder: not known to be compared since the change was seen). Next: " +
+		"comes after infra, which is not done: net (NotCompleted: not known to be compared since the change was seen). Next: " +
 		"refresh net: argocd app get net --refresh"))
 }
 

@@ -57,7 +57,9 @@ func (v Verdict) UnlessForged(w *Write) Verdict {
 	if !w.Forged() || v.Err != nil || v.Outcome == policy.Deny || v.Settings.Mode != settings.Enforce {
 		return v
 	}
-	v.Outcome, v.Reason, v.Application, v.Detail = policy.Deny, policy.ForeignContent, w.Target.Name, argocd.StampInfo
+	v.Outcome, v.Reason, v.Application = policy.Deny, policy.ContentUnknown, w.Target.Name
+	v.Detail = "the operation brings " + argocd.StampInfo + " of its own, which stepgate writes"
+	v.Next = "leave it out"
 	return v
 }
 

@@ -41,7 +41,7 @@ func (p *Place) needs(a *policy.Application, recorded policy.Recorded) (why poli
 		return why, is
 	}
 	if !compared(a, p.OutOfSync) {
-		return policy.HealthStale, true
+		return policy.NotCompleted, true
 	}
 	if recorded.Pending && a.Health != "Healthy" || a.SyncStatus == "Synced" && a.Health == "Progressing" {
 		return policy.NotHealthy, true // it is about to be recorded as Progressing, or has been synced once more
@@ -81,8 +81,12 @@ func (c *counting) is(a *policy.Application, why policy.Reason) {
 	}
 	switch recorded := c.set.Recorded[a.Name]; {
 	case why != "":
-		if why == policy.NotHealthy {
+		switch why {
+		case policy.NotHealthy:
 			b.Detail = policy.Printable(a.Health, maxHealth)
+		case policy.NotCompleted:
+			b.Detail, b.Ends = "not compared since its sync", policy.CompareSettled
+		default:
 		}
 		c.taken = append(c.taken, b)
 	case recorded.Pending && !a.Deleting:

@@ -100,10 +100,10 @@ func TestWhatFreesAPlace(t *testing.T) {
 			tr.clock.Step(time.Hour)
 		}, []string{"a=OperationInProgress"}},
 		"it was synced, and is Healthy":                   {ran(nothing), nil},
-		"it is Healthy by a comparison from before":       {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt = tr.at(4) }), []string{"a=HealthStale"}},
+		"it is Healthy by a comparison from before":       {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt = tr.at(4) }), []string{"a=NotCompleted"}},
 		"it was found Synced in the second of the end":    {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt = tr.at(5) }), nil},
-		"it was found OutOfSync in the second of the end": {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt, a.SyncStatus = tr.at(5), "OutOfSync" }), []string{"a=HealthStale"}},
-		"it was found OutOfSync a moment after that":      {ran(outOfSync(8)), []string{"a=HealthStale"}},
+		"it was found OutOfSync in the second of the end": {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt, a.SyncStatus = tr.at(5), "OutOfSync" }), []string{"a=NotCompleted"}},
+		"it was found OutOfSync a moment after that":      {ran(outOfSync(8)), []string{"a=NotCompleted"}},
 		"it is OutOfSync, long after that":                {ran(outOfSync(11)), nil},
 		"only pruning is left":                            {recorded(policy.Recorded{Step: 1, Started: true}, func(_ *trial, a *policy.Application) { a.SyncStatus = "OutOfSync" }), nil},
 		"it was synced, and is Progressing":               {ran(func(_ *trial, a *policy.Application) { a.Health = "Progressing" }), []string{"a=NotHealthy"}},
@@ -174,7 +174,7 @@ func TestAClaimTakesNoPlaceAway(t *testing.T) {
 	other.Operation = 2
 	g.Expect(tr.asks(t, other)).To(BeNil(), "it has the place")
 	tr.clock.Step(confirmedWithin)
-	g.Expect(tr.asks(t, tr.claim("b"))).To(Equal([]string{"a=HealthStale"}))
+	g.Expect(tr.asks(t, tr.claim("b"))).To(Equal([]string{"a=NotCompleted"}))
 }
 
 // TestMadeUpClaims are those of somebody who is not the API server: none keeps another one from the only place for more

@@ -163,7 +163,7 @@ func (s *Sight) add(n *counts, c *Claim, sibling *policy.Sibling) {
 	}
 	why, under := c.state(sibling, t)
 	if !under && s.table == nil && !sibling.Deleting && !compared(sibling.Application, true) {
-		why, under = policy.HealthStale, true // it may have a place
+		why, under = policy.NotCompleted, true // it may have a place
 	}
 	if under {
 		n.under[sibling.Name] = true

@@ -76,7 +76,7 @@ func TestEventsOnePerApplicationReasonAndBlockers(t *testing.T) {
 	g.Expect(post("prod2", "qa:NotHealthy")).To(Equal(1), "another Application")
 	g.Expect(post("prod", "dev:NotHealthy")).To(Equal(1), "another blocker")
 	g.Expect(post("prod", "qa:NotHealthy", "qa2:NotHealthy")).To(Equal(1), "one blocker more")
-	g.Expect(post("prod", "qa:NotSynced")).To(Equal(1), "another reason of the same blocker")
+	g.Expect(post("prod", "qa:NotCompleted")).To(Equal(1), "another reason of the same blocker")
 	g.Expect(counted(events, "repeated")).To(Equal(1))
 
 	w, v, none := denialOf("prod", "qa:NotHealthy")

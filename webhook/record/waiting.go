@@ -105,7 +105,7 @@ func (b *Waiting) Wait(app, owner types.UID, d policy.Decision) {
 	b.waiting.Add(app, w, forgetAfter)
 	w.names, w.reason = d.Names(), d.Reason
 	switch {
-	case d.Reason.Meant():
+	case d.Meant():
 		w.stuck = time.Time{}
 	case w.stuck.IsZero():
 		w.stuck = now

@@ -112,5 +112,5 @@ func blockedBy(in policy.Input, blocker *argocd.Projection) (d policy.Decision, 
 	}
 	b, blocks := policy.BlockedBy(in, d.Step, blocker.Name, &blocker.Application)
 	d.Reason, d.Blockers, d.NotBefore = b.Reason, []policy.Blocker{b}, b.NotBefore
-	return d, blocks && !b.Reason.Stale()
+	return d, blocks && !b.Ends.Stale()
 }

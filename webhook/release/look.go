@@ -116,7 +116,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 		r.waiting.Wait(p.UID, types.UID(set.UID), d)
 	}
-	if d.Reason == policy.Unverified {
+	if d.Reason == policy.Unverified && !d.Refused {
 		r.verify(l, &found)
 	}
 	if len(d.Blockers) > 0 && d.Reason != policy.DependencyNotDone {

@@ -52,7 +52,7 @@ type need struct {
 // after that one has to wait anyway, and may have to be compared once more then.
 func needs(d policy.Decision, t *policy.Target, namespace string) []need {
 	own := types.NamespacedName{Namespace: namespace, Name: d.Application}
-	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
+	if d.Ends.Stale() {
 		return []need{{app: own, step: beforeSteps, why: string(d.Reason), comparedAt: t.ReconciledAt}}
 	}
 	if d.Reason == policy.AlreadySynced {
@@ -63,11 +63,11 @@ func needs(d policy.Decision, t *policy.Target, namespace string) []need {
 	var all []need
 	last := lastToCompare(d.Blockers)
 	for _, b := range d.Blockers {
-		if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {
+		if b.Ends != policy.NoComparison && b.Step <= last {
 			n := need{
 				app:  types.NamespacedName{Namespace: cmp.Or(b.Namespace, namespace), Name: b.Application},
 				step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
-				pending: b.Refreshing, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale() && !b.Refreshing,
+				pending: b.Refreshing, settling: b.Ends == policy.CompareSettled, unpolled: !b.Ends.Stale() && !b.Refreshing,
 			}
 			if b.Step < 0 {
 				n.step = ofDependency
@@ -95,7 +95,7 @@ const (
 func lastToCompare(blockers []policy.Blocker) int {
 	last := math.MaxInt
 	for _, b := range blockers {
-		if !b.Reason.Stale() && b.Reason != policy.Soaking {
+		if !b.Ends.Stale() && b.Reason != policy.Soaking {
 			last = min(last, b.Step)
 		}
 	}

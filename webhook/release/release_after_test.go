@@ -57,7 +57,7 @@ func TestWhatComesAfterOthersGetsItsTurn(t *testing.T) {
 			net.Status.Health.Status = "Healthy"
 			r.watch.Stale = map[types.UID]bool{"net": true}
 			g.Expect(look()).To(Equal([]string{
-				"argocd/net ComparisonOlder not known to be compared since the change was seen at 11:59:00",
+				"argocd/net NotCompleted not known to be compared since the change was seen at 11:59:00",
 			}))
 			r.watch.Stale = nil
 			g.Expect(look()).To(Equal([]string{tc.turn}))

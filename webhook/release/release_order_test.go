@@ -135,11 +135,13 @@ func TestTheOrderOfTheRefreshes(t *testing.T) {
 // TestWhatADecisionNeeds says up to which step siblings are compared.
 func TestWhatADecisionNeeds(t *testing.T) {
 	stale := func(step int) policy.Blocker {
-		return policy.Blocker{Application: fmt.Sprint("stale-", step), Step: step, Reason: policy.RevisionMismatch}
+		return policy.Blocker{Application: fmt.Sprint("stale-", step), Step: step, Ends: policy.CompareAgain}
 	}
 	other := func(step int, reason policy.Reason) policy.Blocker {
 		return policy.Blocker{Application: "other", Step: step, Reason: reason}
 	}
+	compared := stale(0)
+	compared.Application = "other"
 	for name, tc := range map[string]struct {
 		blockers []policy.Blocker
 		want     []string
@@ -150,7 +152,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 		"one of a later step is sick":        {blockers: []policy.Blocker{stale(0), other(1, policy.NotHealthy), stale(2)}, want: []string{"stale-0"}},
 		"one of an earlier step syncs":       {blockers: []policy.Blocker{other(0, policy.OperationInProgress), stale(1)}},
 		"one of an earlier step only soaks":  {blockers: []policy.Blocker{stale(1), other(0, policy.Soaking)}, want: []string{"stale-1"}},
-		"one of an earlier step is compared": {blockers: []policy.Blocker{other(0, policy.SpecNotCompared), stale(1)}, want: []string{"other", "stale-1"}},
+		"one of an earlier step is compared": {blockers: []policy.Blocker{compared, stale(1)}, want: []string{"other", "stale-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

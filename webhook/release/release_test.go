@@ -107,7 +107,7 @@ func TestReconcile(t *testing.T) {
 	}{
 		"it may start": {want: []string{prodReleased}},
 		"a sibling is not healthy, and nobody can help": {edit: func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
-		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
+		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev NotCompleted compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
 		"a refresh of a sibling was overlooked": {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", edit: func(c *scenario.Cluster) {
 			c.Apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
 		}, want: []string{"argocd/dev again"}},
@@ -121,7 +121,7 @@ func TestReconcile(t *testing.T) {
 		"a sibling's operation runs": {edit: func(c *scenario.Cluster) {
 			c.Apps[0].Operation, c.Apps[0].Status.OperationState = &argo.Operation{}, &argo.OperationState{Phase: "Running"}
 		}},
-		"it was not compared with its spec":         {edit: func(c *scenario.Cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod TargetNotCompared at 11:59:00"}},
+		"it was not compared with its spec":         {edit: func(c *scenario.Cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod ContentUnknown at 11:59:00"}},
 		"the controller has slept through a commit": {edit: behind, want: []string{prodReleased}},
 		"that, and its turn has not come":           {edit: func(c *scenario.Cluster) { behind(c); c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
 		"the controller knows the commit": {edit: func(c *scenario.Cluster) {
@@ -308,7 +308,7 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 		}
 		r.clock.Step(again)
 	}
-	const reason = "argocd/dev HealthStale compared in the second in which its last operation ended"
+	const reason = "argocd/dev NotCompleted compared in the second in which its last operation ended"
 	g.Expect(reasons).To(Equal(map[string]time.Duration{
 		reason + " at 12:00:00":            jitter,
 		reason + ", request 2 at 12:00:00": jitter + time.Second + jitter,

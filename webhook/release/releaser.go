@@ -65,7 +65,7 @@ func backoff(first time.Duration, asked int) time.Duration {
 //
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2
 // s, 4 s and so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the
-// operation of a sibling has just ended (HealthStale). All replicas do this: each waits for a random moment, and leaves
+// operation of a sibling has just ended (NotCompleted). All replicas do this: each waits for a random moment, and leaves
 // it if a request has been seen meanwhile.
 type Releaser struct {
 	judge   *judge.Judge

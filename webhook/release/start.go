@@ -205,7 +205,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
 		l.lookAfter(until)
 	}
-	if d.Reason == policy.Unverified {
+	if d.Reason == policy.Unverified && !d.Refused {
 		r.verify(l, &found)
 	}
 	if d.Outcome == policy.Allow {

@@ -78,6 +78,7 @@ export interface Candidate {
 export interface Condition {
   reason: string;
   met: boolean;
+  refused?: boolean;
   text: string;
   until?: string;
   by?: string;
@@ -103,6 +104,7 @@ export interface Application {
   mayStart?: boolean;
   waitsFor?: string[];
   held?: string;
+  refused?: boolean;
   waits?: string;
   believed?: Believed;
   differs?: string;

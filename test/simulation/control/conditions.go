@@ -75,8 +75,8 @@ func ofEvidence() []part {
 		take("EvidenceLeaving", "webhook/evidence/answer.go", `case o.GetDeletionTimestamp() != nil:`, `case false:`),
 		take("EvidenceStep", verify, `if v.Step != step {`, `if v.Step == step {`),
 		take("EvidenceWakes", found, `return v.Resource == kind && v.Namespace == namespace`, `return false`),
-		take("EvidenceCreated", "webhook/release/look.go", `if d.Reason == policy.Unverified {`, `if false {`),
-		row("VerifyFailed", "verifyFailed"),
+		take("EvidenceCreated", "webhook/release/look.go", `if d.Reason == policy.Unverified && !d.Refused {`, `if false {`),
+		take("Refused", "policy/reason_unverified.go", `d.Step, No); no {`, `d.Step, No); no && false {`),
 		row("Unverified", "unverified"),
 	}
 	return in("-evidence", all)
@@ -95,8 +95,8 @@ func ofChains() []part {
 		take("AfterDone", after, `b, ok := NotDone(asked, a)`, `b, ok := Blocker{}, len(asked.Siblings) > 0`),
 		take("AfterPinned", "webhook/settings/parser.go", `s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""`, ``),
 		take("AfterMembers", after, `found = dep.weigh(in, found, set, a)`, `found = dep.weigh(in, found, set, a)[:0]`),
-		take("AfterRefresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
-			`if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step >= 0 && b.Step <= last {`),
+		take("AfterRefresh", need, `if b.Ends != policy.NoComparison && b.Step <= last {`,
+			`if b.Ends != policy.NoComparison && b.Step >= 0 && b.Step <= last {`),
 	}
 	return in("-chains", all)
 }

@@ -19,6 +19,11 @@ func take(name, file string, texts ...string) part { return part{name: name}.and
 // row takes a row out of the lists of the rule.
 func row(name, variable string) part { return take(name, evaluate, variable+",", "") }
 
+// lacks takes one case out of a row of siblings.
+func lacks(name, file, variable string) part {
+	return take(name, file, variable+",", "")
+}
+
 // and takes more out of another file.
 func (p part) and(file string, texts ...string) part {
 	for text := range slices.Chunk(texts, 2) {
@@ -37,13 +42,13 @@ const (
 	release   = "webhook/release/look.go"
 	need      = "webhook/release/need.go"
 	deployed  = "webhook/history/deployed.go"
-	settling  = "policy/reason_spec_settling.go"
-	failing   = "policy/reason_application_set_failing.go"
-	older     = "policy/reason_comparison_older.go"
-	outdated  = "policy/reason_target_outdated.go"
-	notSynced = "policy/reason_not_synced.go"
+	generated = "policy/reason_not_generated.go"
+	completed = "policy/reason_not_completed.go"
+	healthy   = "policy/reason_not_healthy.go"
+	outdated  = "policy/outdated.go"
+	drift     = "policy/drift.go"
+	lag       = "policy/lag.go"
 	operation = "policy/reason_operation_failed.go"
-	stale     = "policy/reason_health_stale.go"
 	again     = "policy/reason_already_synced.go"
 )
 
@@ -84,24 +89,25 @@ func ofFindings() []part {
 		take("WantsBack", revision, `slices.Contains(in.Target.Ran, w) && !in.Target.runs(w) })`,
 			`false && !in.Target.runs(w) })`),
 		take("RanBack", revision, `!slices.ContainsFunc(a.Compared, ran)`, `(true || ran(Source{}))`),
-		take("A7", older, `(in.pendingElsewhere(a) || in.behind) && in.History.Past(a.Name).Freshness < Fresh`,
+		take("A7", completed, `(in.pendingElsewhere(a) || in.behind) && in.History.Past(a.Name).Freshness < Fresh`,
 			`in.History.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && len(in.Target.Wanted) == 0`),
-		row("A8", "notHydrated"),
-		row("Uncompared", "comparedUnhydrated"),
+		lacks("A8", completed, "unhydrated"),
+		lacks("Uncompared", completed, "comparedUnhydrated"),
 		take("HydratedFrom", target, ` && hydratedFrom(spec, &before.SourceHydrator)`, ``),
 		take("Unseen", deployed, `if r == nil || !r.operatedAt.Equal(operatedAt) {`, `if r == nil {`),
 		take("Unforgotten", "webhook/argocd/stamp.go", `s.Last = last`, `_ = last`),
-		row("SpecSettling", "specSettling"),
-		take("Joined", settling, `last := in.History.Joined`, `var last time.Time`),
-		take("Respecified", settling, `latest(last, in.History.Respecified, in.History.ContentSince)`, `latest(last)`),
-		row("ApplicationSetFailing", "applicationSetFailing"),
-		take("FailingStep", failing, ` && in.ApplicationSet.FailingStep < d.Step`, ``),
+		take("Settling", generated, `if until := in.settled(); d.Step > 0 && in.Now.Before(until) {`,
+			`if until := in.settled(); d.Step < 0 && in.Now.Before(until) {`),
+		take("Joined", generated, `last := in.History.Joined`, `var last time.Time`),
+		take("Respecified", generated, `latest(last, in.History.Respecified, in.History.ContentSince)`, `latest(last)`),
+		take("Failing", generated, `return d, in.ApplicationSet.Failing != ""`, `return d, false && in.ApplicationSet.Failing != ""`),
+		take("FailingStep", generated, ` && in.ApplicationSet.FailingStep < d.Step`, ``),
 		take("Around", "webhook/argocd/content.go", `return digest(parts)`, `return digest(parts.Destination)`),
 		take("Unproven", revision, `in.History.Unproven && in.Settings.Stamped`, `false`),
-		take("A9", notSynced, `in.alteredSince(a) || a.LastSync`, `a.LastSync`),
-		take("A10", older, `(in.pendingElsewhere(a) || in.behind) && in.History.Past(a.Name).Freshness < Fresh`,
+		take("A9", drift, `in.alteredSince(a) || a.LastSync`, `a.LastSync`),
+		take("A10", completed, `(in.pendingElsewhere(a) || in.behind) && in.History.Past(a.Name).Freshness < Fresh`,
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
-		take("ChangedBehind", older, `(in.pendingElsewhere(a) || in.behind)`, `in.pendingElsewhere(a)`),
+		take("ChangedBehind", completed, `(in.pendingElsewhere(a) || in.behind)`, `in.pendingElsewhere(a)`),
 		take("LeftStep", evaluate, `return max(step, seen)`, `return step`),
 		take("MovedFrom", "policy/blockers.go", ` && (s.Step < step || in.History.Past(s.Name).Step != s.Step+1)`, ``),
 		take("MovedTo", evaluate, `if step < 0 || seen < 0 {`, `if true {`),
@@ -115,11 +121,11 @@ func ofFindings() []part {
 		take("Places", "webhook/release/places.go", `return taken < s.most`, `return true`),
 		take("Unrecorded", release, `if s.Mode == settings.Enforce && set.RollingSync && unrecorded(p, &set.ApplicationSet) {`,
 			`if false && unrecorded(p, &set.ApplicationSet) {`),
-		take("Refresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
+		take("Refresh", need, `if b.Ends != policy.NoComparison && b.Step <= last {`,
 			`if false && b.Step <= last {`),
-		take("RefreshUnpolled", need, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
-		take("FailedUnpolled", operation, `ofRevision: true`, `ofRevision: false`),
-		take("B3", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
+		take("RefreshUnpolled", need, `b.Ends != policy.NoComparison && b.Step`, `b.Ends.Stale() && b.Step`),
+		take("FailedUnpolled", operation, `ends: AnotherRevision`, `ends: NoComparison`),
+		take("B3", drift, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
@@ -133,9 +139,9 @@ func ofFindings() []part {
 		take("Mended", again, `return t.OutOfSyncSince || len`, `return len`),
 		take("RollbackDestination", "policy/reason_rollback.go", ` && !in.altered()`, ``),
 		take("Parameters", "webhook/history/record.go", `r.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
-		take("SameSecond", notSynced, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
+		take("SameSecond", drift, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
-		take("SeenSynced", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`,
+		take("SeenSynced", drift, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`,
 			`(since && recorded.healthyAt(a.Compared))`),
 		take("ClusterLag", deployed, `app.ReconciledAt.Sub(ended) > policy.ClusterLag`, `app.ReconciledAt.After(ended)`),
 	}
@@ -144,22 +150,23 @@ func ofFindings() []part {
 // ofRows are the rows of the rule.
 func ofRows() []part {
 	return []part{
-		row("TargetNotCompared", "targetNotCompared"),
+		take("SpecOfTarget", "policy/reason_content_unknown.go", `in.foreign(step) || !in.Target.SpecCompared`, `in.foreign(step)`),
 		row("NotPinned", "notPinned"),
-		row("TargetOutdated", "targetOutdated"),
+		take("TargetOutdated", outdated, `if detail, ok := in.targetOutdated(d.Step); ok {`,
+			`if detail, ok := in.targetOutdated(0); ok {`),
 		take("NotCreated", "policy/blockers.go", `found := in.missing(step)`, `found := in.missing(0)`),
 		row("OperationInProgress", "operationInProgress"),
-		row("NotReconciled", "notReconciled"),
-		row("NotHealthy", "notHealthy"),
-		row("SpecNotCompared", "specNotCompared"),
-		take("HealthStale", stale, `case last.FinishedAt.After(a.ReconciledAt):`, `case false:`),
-		take("HealthStaleSameSecond", stale,
+		lacks("NeverCompared", healthy, "neverCompared"),
+		lacks("NotHealthy", healthy, "unhealthy"),
+		lacks("SpecNotCompared", completed, "respecified"),
+		take("HealthStale", completed, `case last.FinishedAt.After(a.ReconciledAt):`, `case false:`),
+		take("HealthStaleSameSecond", completed,
 			`case a.Unseen():`, `case false:`),
-		take("UnseenSync", stale, `!a.LastSync.ShownBy(a.ReconciledAt)`, `sameSecond(a.LastSync.FinishedAt, a.ReconciledAt)`),
-		take("HealthStaleOtherRevision", stale,
+		take("UnseenSync", lag, `!a.LastSync.ShownBy(a.ReconciledAt)`, `sameSecond(a.LastSync.FinishedAt, a.ReconciledAt)`),
+		take("HealthStaleOtherRevision", completed,
 			`case !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
-		row("NotSynced", "notSynced"),
+		lacks("NotSynced", completed, "outOfSync"),
 		row("OperationFailed", "operationFailed"),
-		row("RevisionMismatch", "revisionMismatch"),
+		lacks("RevisionMismatch", completed, "elsewhere"),
 	}
 }

@@ -2,30 +2,6 @@ package policy
 
 import "slices"
 
-// NotSynced means that the sibling has not deployed what it is compared with.
-const NotSynced Reason = "NotSynced"
-
-var notSynced = blocking{
-	row: row{
-		reason:     NotSynced,
-		level:      RequireRevision,
-		when:       "it is not Synced, and this is not drift, nor on purpose (level `completed`)",
-		short:      "it is OutOfSync",
-		ofRevision: true,
-		next:       "sync APP first: argocd app sync APP",
-	},
-	holds: func(in *Input, a *Application) (detail string, ok bool) {
-		if a.SyncStatus == "Synced" || in.drifted(a) || in.leftOutOfSync(a) {
-			return "", false
-		}
-		detail = clean(a.SyncStatus)
-		if a.OnlyPruning {
-			detail += onlyPruning
-		}
-		return detail, true
-	},
-}
-
 // drifted reports whether an OutOfSync Application has deployed the very thing that it was compared with: somebody has
 // changed the cluster since. That does not hold the rollout up. From argo-cd v3.3 on the ApplicationSet controller
 // would never sync it again, and blocking on it would last for ever.
@@ -45,7 +21,7 @@ func (in *Input) drifted(a *Application) bool {
 		(since && recorded.healthyAt(a.Compared) || in.completedSince(a))
 }
 
-// onlyPruning is what the detail of NotSynced says of an Application that Argo CD need not sync.
+// onlyPruning is what the detail of NotCompleted says of an Application that Argo CD need not sync.
 const onlyPruning = ", only pruning is left"
 
 // leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left

@@ -1,23 +1,27 @@
 package policy
 
-// TargetOutdated means that the target was compared too early.
-const TargetOutdated Reason = "TargetOutdated"
-
-var targetOutdated = waiting{
+// notReady denies a target that was compared too early, or that has to complete what it runs first.
+var notReady = waiting{
 	row: row{
-		reason: TargetOutdated,
+		reason: NotCompleted,
 		level:  RequireRevision,
-		when: "level `revision`: an earlier sibling has gone on without completing what the operation deploys, or the " +
-			"branch went back to what the target has run",
-		stale:   true,
-		next:    "refresh APP: argocd app get APP --refresh",
-		problem: func(d Decision) string { return d.Detail },
+		when: "level `revision`: an earlier sibling has gone on without completing what the operation deploys, or " +
+			"the branch went back to what the target has run; or `qualified` names another revision than the " +
+			"compared one within 8 s of the last sync, before a comparison and the last step",
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
-		d.Detail, ok = in.targetOutdated(d.Step)
-		return d, ok
+		if detail, ok := in.targetOutdated(d.Step); ok {
+			d.Detail, d.Next, d.Ends = detail, RefreshIt, CompareAgain
+			return d, true
+		}
+		d.NotBefore = in.proving()
+		d.Detail, d.Next = "it has just been synced, and has to be found Healthy before it goes on", justWait
+		return d, !d.NotBefore.IsZero() && in.wantsOther() && d.Step > 0 && d.Step+1 < len(in.ApplicationSet.Steps)
 	},
 }
+
+// justWait is the way out of what ends by itself.
+const justWait = "wait"
 
 // targetOutdated reports whether a sibling shows that the target was compared too early. The first one by name counts,
 // so that the text stays the same.

@@ -1,17 +1,5 @@
 package policy
 
-// NotCreated means that the sibling does not exist yet. Nothing of it can be looked at: Input.missing finds it.
-const NotCreated Reason = "NotCreated"
-
-var notCreated = row{
-	reason: NotCreated,
-	level:  RequireHealth,
-	when: "the ApplicationSet's status records it under an earlier step, but it does not exist, and the ApplicationSet " +
-		"is not being deleted",
-	short: "the ApplicationSet lists it, but it does not exist yet",
-	next:  "wait until the ApplicationSet controller has created APP",
-}
-
 // missing are the Applications that are recorded under a step before step, and are not among the siblings.
 func (in *Input) missing(step int) []Blocker {
 	absent := 0
@@ -54,5 +42,7 @@ func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
 // doesNotExist is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of
 // an object, a recorded name is any text.
 func doesNotExist(name string, r Recorded) Blocker {
-	return Blocker{Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotCreated}
+	return Blocker{
+		Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotGenerated, Detail: "it does not exist yet",
+	}
 }
