@@ -54,7 +54,7 @@ func TestCatalogue(t *testing.T) {
 func TestNext(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(next(policy.Paused)).To(HavePrefix("stepgate resume APPSET -n NAMESPACE --step 2"))
-	g.Expect(next(policy.NotCompleted)).To(Equal("sync APP first: argocd app sync APP"))
+	g.Expect(next(policy.OperationFailed)).To(Equal("sync APP again: argocd app sync APP"))
 	writes, _ := policy.WriteRows()
 	for _, r := range append(writes, policy.SiblingRows()...) {
 		if r.Outcome == policy.Deny && r.Reason != policy.AlreadySynced {
