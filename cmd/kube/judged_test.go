@@ -75,7 +75,8 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 	go known.Run(ctx)
 	for _, app := range []string{"prod-1", "prod-2"} {
 		name.Name = app
-		g.Eventually(func() *argocd.Projection { return known.Application(name) }).WithTimeout(10*time.Second).ShouldNot(BeNil(), app)
+		seen := func() *argocd.Projection { return known.Application(name) }
+		g.Eventually(seen).WithTimeout(10*time.Second).ShouldNot(BeNil(), app)
 		g.Expect(known.Application(name).Content).To(Equal(want), app)
 	}
 }

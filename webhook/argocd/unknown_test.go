@@ -40,7 +40,8 @@ func newerWith(sources, place, field string) []byte {
 	}
 	text := strings.NewReplacer("SOURCES", sources, "COMPARED", compared).Replace(newer)
 	text = strings.ReplaceAll(text, "NEW_"+place, field)
-	for _, part := range strings.Fields("DESTINATION IGNORED AUTOMATED POLICY SPEC PARAMETER HELM SOURCE DRY SYNC HYDRATOR") {
+	const places = "DESTINATION IGNORED AUTOMATED POLICY SPEC PARAMETER HELM SOURCE DRY SYNC HYDRATOR"
+	for _, part := range strings.Fields(places) {
 		text = strings.ReplaceAll(text, "NEW_"+part, "")
 	}
 	return []byte(text)
