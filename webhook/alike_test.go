@@ -80,7 +80,7 @@ func TestTwinsAreJudgedTogetherOnlyIfTheyAreAlike(t *testing.T) {
 		"one was compared before its sibling": {
 			play: func(w *watchedWorld, twin *argo.Application) {
 				w.at(5*time.Minute, w.prod, both(comparedAt("b", 5*time.Minute), outOfSync))
-				w.at(4*time.Minute, w.dev, refresh)
+				w.at(4*time.Minute, w.dev, both(comparedAt("a", 4*time.Minute), refresh))
 				w.at(3*time.Minute, w.dev, both(comparedAt("c", 3*time.Minute), refreshed))
 				w.at(2*time.Minute, twin, both(comparedAt("b", 5*time.Minute), outOfSync))
 			}, want: [2]policy.Reason{policy.NotCompleted, policy.NotCompleted},

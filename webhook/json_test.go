@@ -146,7 +146,7 @@ func TestObjectsThatAreNoApplications(t *testing.T) {
 		},
 		"a text as operation": {
 			func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`{"operation":"sync"}`) },
-			decoded + "json: cannot unmarshal string into Go value of type v1alpha1.Operation",
+			decoded + "json: cannot unmarshal string into Go struct field Application.operation of type v1alpha1.Operation",
 		},
 		"a broken old object": {
 			func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = []byte(`{"metadata":{"labels":{"step":3}}}`) },

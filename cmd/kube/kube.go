@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -34,6 +33,7 @@ type Cluster struct {
 	Config    *rest.Config
 	Clientset kubernetes.Interface
 	Objects   client.Client      // Argo CD's objects
+	Judged    client.Reader      // Argo CD's objects to be judged
 	Versions  metadata.Interface // the metadata of any object
 }
 
@@ -44,6 +44,9 @@ func New(config *rest.Config) (c *Cluster, err error) {
 		return nil, fmt.Errorf("API server client: %w", err)
 	}
 	if c.Objects, err = Objects(config); err != nil {
+		return nil, err
+	}
+	if c.Judged, err = Judged(config, c.Objects); err != nil {
 		return nil, err
 	}
 	if c.Versions, err = metadata.NewForConfig(config); err != nil {
@@ -170,16 +173,9 @@ func Objects(config *rest.Config) (client.Client, error) {
 // Watched returns a cache that watches Argo CD's objects in namespaces, and the AppProjects of the namespace projects,
 // unless it is empty.
 func Watched(config *rest.Config, namespaces []string, projects string) (*siblings.Cache, error) {
-	scheme, err := Scheme()
+	client, err := judged(config)
 	if err != nil {
 		return nil, err
-	}
-	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	client, err := rest.RESTClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("API server client: %w", err)
 	}
 	var sources []siblings.Source
 	for _, namespace := range namespaces {

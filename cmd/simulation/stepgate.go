@@ -63,6 +63,7 @@ type request struct{ app, why string }
 type asked struct {
 	at         time.Duration
 	comparedAt time.Time
+	position   uint64
 	again      int
 }
 
@@ -282,16 +283,23 @@ func approvalOf(app *argo.Application) string {
 }
 
 // Ask is release.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
-func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
-	key, next := request{app.Name, why}, asked{at: r.w.now, comparedAt: comparedAt}
+func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time, wait time.Duration) {
+	key, next := request{app.Name, why}, asked{at: r.w.now, comparedAt: comparedAt, position: r.Position()}
 	if last, ok := r.asked[key]; ok && r.w.now-last.at < 30*time.Second {
-		if last.comparedAt.Equal(comparedAt) || last.again == 2 {
+		compared := !last.comparedAt.Equal(comparedAt) || r.Compared(app.Name, last.position)
+		if !compared || last.again == 2 {
 			return
 		}
 		next.again = last.again + 1
 	}
 	r.asked[key] = next
-	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
+	r.w.after(wait+r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
+}
+
+// Compared is refresh.Watch.
+func (r *replica) Compared(name string, position uint64) bool {
+	app := r.cache.apps[name]
+	return app != nil && r.ComparedSince(app.UID, position)
 }
 
 // AskAgain is release.Refresher.

@@ -120,7 +120,7 @@ func (b *builder) judges() (err error) {
 		b.waiting)
 	b.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), b.metrics, b.known, clock.RealClock{})
 	b.requests = release.NewRequests(b.refreshes, b.known, clock.RealClock{})
-	live := siblings.NewAPIServer(c.Objects, c.Versions, b.metrics)
+	live := siblings.NewAPIServer(c.Judged, c.Versions, b.metrics)
 	reader := readerOf(&o.Barrier, live, b.known, c, b.metrics)
 	judged := judge.Dependencies{
 		Live: judge.NewLiveEvaluator(reader), Known: b.known, Histories: b.known,

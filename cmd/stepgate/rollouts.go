@@ -54,8 +54,8 @@ func (c *cli) rollouts() (*rollouts, error) {
 	if err != nil {
 		return nil, err
 	}
-	live := siblings.NewAPIServer(clients.Objects, clients.Versions, rollout.NoObserver{})
-	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Objects, live)}
+	live := siblings.NewAPIServer(clients.Judged, clients.Versions, rollout.NoObserver{})
+	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Judged, live)}
 	if r.objects, err = evidence.NewObjects(clients.Config); err != nil {
 		return nil, err
 	}

@@ -15,8 +15,12 @@ type Refreshes struct {
 }
 
 // Ask is release.Refresher.
-func (r *Refreshes) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
-	r.add(strings.TrimSpace(app.String()+" "+why) + " at " + comparedAt.UTC().Format(time.TimeOnly))
+func (r *Refreshes) Ask(app types.NamespacedName, why string, comparedAt time.Time, wait time.Duration) {
+	text := strings.TrimSpace(app.String()+" "+why) + " at " + comparedAt.UTC().Format(time.TimeOnly)
+	if wait > 0 {
+		text += " after " + wait.String()
+	}
+	r.add(text)
 }
 
 // AskAgain is release.Refresher.

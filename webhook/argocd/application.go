@@ -36,27 +36,15 @@ func (o *ownerReferences) UnmarshalJSON(raw []byte) error {
 }
 
 type spec struct {
-	Project        string                      `json:"project"`
-	Source         *argo.ApplicationSource     `json:"source"`
-	Sources        argo.ApplicationSources     `json:"sources"`
-	SourceHydrator *argo.SourceHydrator        `json:"sourceHydrator"`
-	Destination    argo.ApplicationDestination `json:"destination"`
-	SyncPolicy     *syncPolicy                 `json:"syncPolicy"`
-
-	IgnoreDifferences argo.IgnoreDifferences `json:"ignoreDifferences"`
-	// text is the spec as it was decoded, a part of the request: a copy of a large one would cost memory. It has fields
-	// that only newer versions of Argo CD know.
+	argo.ApplicationSpec
+	// text is the spec as it was decoded, a part of the request: a copy of a large one would cost memory.
 	text []byte
 }
 
 // UnmarshalJSON decodes a bounded spec.
 func (s *spec) UnmarshalJSON(raw []byte) error {
-	type plain spec
-	if err := decodeBounded(raw, (*plain)(s)); err != nil {
-		return err
-	}
 	s.text = raw
-	return nil
+	return decodeKept(raw, &s.ApplicationSpec)
 }
 
 // exact is a field of the spec as it was decoded, with all that Argo CD has in it; value if there is none.
@@ -66,17 +54,6 @@ func (s *spec) exact(field string, value any) any {
 		return value
 	}
 	return fields[field]
-}
-
-// syncPolicy is the part of a sync policy that changes what a sync does, and who starts it.
-type syncPolicy struct {
-	SyncOptions              argo.SyncOptions               `json:"syncOptions"`
-	ManagedNamespaceMetadata *argo.ManagedNamespaceMetadata `json:"managedNamespaceMetadata"`
-	Automated                *struct {
-		Enabled    *bool `json:"enabled"`
-		Prune      *bool `json:"prune"`
-		AllowEmpty *bool `json:"allowEmpty"`
-	} `json:"automated"`
 }
 
 type status struct {
@@ -100,18 +77,18 @@ func (s *status) UnmarshalJSON(raw []byte) error {
 	}
 	s.text = raw
 	return errors.Join(decode(raw, &parts),
-		decodeBounded(parts.Sync, &s.Sync),
-		decodeBounded(parts.History, &s.History),
+		decodeKept(parts.Sync, &s.Sync),
+		decodeKept(parts.History, &s.History),
 		decodeBounded(parts.ReconciledAt, &s.ReconciledAt),
 		decodeBounded(parts.OperationState, &s.OperationState),
-		decodeBounded(parts.SourceHydrator, &s.SourceHydrator),
+		decodeKept(parts.SourceHydrator, &s.SourceHydrator),
 	)
 }
 
 // operationState leaves most of the results of the operation out.
 type operationState struct {
 	Phase      synccommon.OperationPhase `json:"phase"`
-	Operation  argo.Operation            `json:"operation"`
+	Operation  kept[argo.Operation]      `json:"operation"`
 	StartedAt  metav1.Time               `json:"startedAt"`
 	FinishedAt *metav1.Time              `json:"finishedAt"`
 	SyncResult *syncResult               `json:"syncResult"`
@@ -143,7 +120,7 @@ type Operation struct {
 // UnmarshalJSON decodes a bounded operation, and keeps its text.
 func (o *Operation) UnmarshalJSON(raw []byte) error {
 	o.sent = bytes.Clone(raw)
-	return decodeBounded(raw, &o.Operation)
+	return decodeKept(raw, &o.Operation)
 }
 
 // Sent is the operation as it was sent.
@@ -177,24 +154,11 @@ func Decode(raw []byte) (*Application, error) {
 // AutoSyncs reports whether Argo CD syncs the Application by itself.
 func (a *Application) AutoSyncs() bool {
 	p := a.Spec.SyncPolicy
-	return p != nil && p.Automated != nil && (p.Automated.Enabled == nil || *p.Automated.Enabled)
+	return p != nil && p.IsAutomatedSyncEnabled()
 }
 
 // Content is what the Application deploys by its spec.
 func (a *Application) Content() Content { return ContentOf(a.spec()) }
 
-// spec is the decoded part of the spec as Argo CD's own type, for its methods.
-func (a *Application) spec() *argo.ApplicationSpec {
-	s := a.Spec
-	spec := &argo.ApplicationSpec{
-		Project: s.Project, Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator,
-		Destination: s.Destination, IgnoreDifferences: s.IgnoreDifferences,
-	}
-	if p := s.SyncPolicy; p != nil {
-		spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: p.SyncOptions, ManagedNamespaceMetadata: p.ManagedNamespaceMetadata}
-		if a := p.Automated; a != nil {
-			spec.SyncPolicy.Automated = &argo.SyncPolicyAutomated{Enabled: a.Enabled, Prune: a.Prune, AllowEmpty: a.AllowEmpty}
-		}
-	}
-	return spec
-}
+// spec is the spec as Argo CD's own type, for its methods.
+func (a *Application) spec() *argo.ApplicationSpec { return &a.Spec.ApplicationSpec }

@@ -57,8 +57,10 @@ func aroundOf(spec *argo.ApplicationSpec) string {
 		DrySource                *argo.DrySource                `json:"d,omitempty"`
 		Prune                    bool                           `json:"p,omitempty"`
 		AllowEmpty               bool                           `json:"e,omitempty"`
+		Unknown                  []string                       `json:"u,omitempty"`
 	}
 	parts.Destination, parts.IgnoreDifferences = spec.Destination, spec.IgnoreDifferences
+	parts.Unknown = unknownOf(spec)
 	if p := spec.SyncPolicy; p != nil {
 		parts.SyncOptions, parts.ManagedNamespaceMetadata = p.SyncOptions, p.ManagedNamespaceMetadata
 		if a := p.Automated; a != nil {

@@ -42,11 +42,18 @@ func decodeBounded(raw []byte, into any) error {
 	if len(raw) == 0 {
 		return nil
 	}
+	if err := bounded(raw); err != nil {
+		return err
+	}
+	return decode(raw, into)
+}
+
+func bounded(raw []byte) error {
 	if objects, values := count(raw); objects > maxObjects || values > maxValues {
 		return fmt.Errorf("a part of it has %d JSON objects and %d values, more than %d or %d", objects, values, maxObjects,
 			maxValues)
 	}
-	return decode(raw, into)
+	return nil
 }
 
 // count counts the JSON objects, and the values that follow another one, in a text. Its strings are left out.

@@ -60,9 +60,12 @@ func BenchmarkDecodeWorst(b *testing.B) {
 		"history":     `{"status":{"history":[LIST]}}`,
 		"resources":   `{"operation":{"sync":{"resources":[LIST]}}}`,
 		"syncOptions": `{"operation":{"sync":{"syncOptions":[STRINGS]}}}`,
+		"unknown":     `{"status":{"sync":{"comparedTo":{"destination":{"unknown":[LIST]}}}}}`,
+		"fields":      `{"status":{"history":[FIELDS]}}`,
 	} {
 		b.Run(name, func(b *testing.B) {
 			raw := strings.Replace(format, "LIST", "{}"+strings.Repeat(",{}", maxObjects-10), 1)
+			raw = strings.Replace(raw, "FIELDS", `{"unknown":1}`+strings.Repeat(`,{"unknown":1}`, maxObjects-10), 1)
 			raw = strings.Replace(raw, "STRINGS", `""`+strings.Repeat(`,""`, maxValues), 1)
 			b.ReportAllocs()
 			for b.Loop() {

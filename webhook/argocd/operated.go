@@ -48,9 +48,9 @@ func (s *operationState) operated() *operated {
 	if s == nil {
 		return nil
 	}
-	o := &operated{op: &s.Operation, phase: s.Phase, startedAt: s.StartedAt.Time, finishedAt: timeOf(s.FinishedAt)}
+	o := &operated{op: &s.Operation.part, phase: s.Phase, startedAt: s.StartedAt.Time, finishedAt: timeOf(s.FinishedAt)}
 	if r := s.SyncResult; r != nil {
-		o.sources, o.revisions = oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions)
+		o.sources, o.revisions = oneOrMany(r.Source.part, r.Sources.part), revisions(r.Revision, r.Revisions)
 		o.applied = bool(r.Resources)
 	}
 	return o
@@ -58,11 +58,11 @@ func (s *operationState) operated() *operated {
 
 // syncResult is the part of an operation's result that tells what it deployed, and how far it came.
 type syncResult struct {
-	Revision  string                  `json:"revision"`
-	Revisions []string                `json:"revisions"`
-	Source    argo.ApplicationSource  `json:"source"`
-	Sources   argo.ApplicationSources `json:"sources"`
-	Resources reachedPostSync         `json:"resources"`
+	Revision  string                        `json:"revision"`
+	Revisions []string                      `json:"revisions"`
+	Source    kept[argo.ApplicationSource]  `json:"source"`
+	Sources   kept[argo.ApplicationSources] `json:"sources"`
+	Resources reachedPostSync               `json:"resources"`
 }
 
 // reachedPostSync says of the results of resources that one is of a PostSync hook. There may be thousands: they are not

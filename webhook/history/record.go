@@ -22,10 +22,12 @@ type Record struct {
 	reconciledAt time.Time
 	comparedAt   uint64
 
-	// requested is the position at which the unanswered request for a refresh was seen; zero when there is none.
+	// requested is the position at which the oldest unanswered request for a refresh was seen; zero when there is none.
 	requested uint64
-	// lastRequested is the position of the newest request, answered or not.
+	// lastRequested is the position of the newest request, answered or not. wasRequested says that it was there a moment
+	// ago.
 	lastRequested uint64
+	wasRequested  bool
 	// fresh is the position of the newest request that was answered, if nothing else has been compared since.
 	fresh uint64
 
@@ -85,9 +87,9 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	}
 	app := &p.Application
 	next.run(app, e.Position)
-	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
-	next.wasOutOfSync = app.SyncStatus == "OutOfSync"
 	next.refresh(app, e.Position)
+	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
+	next.wasOutOfSync, next.wasRequested = app.SyncStatus == "OutOfSync", app.RefreshRequested
 	next.find(p)
 	next.altered, next.unknown = p.Content.Altered(p.Deployed, next.found)
 	next.unknown = next.unknown && p.Owner != "" // the operations of others get no stamp
@@ -170,7 +172,7 @@ func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
 // nothing.
 func (r *Record) compare(p *argocd.Projection, position uint64) {
 	app, same := &p.Application, r.comparedWith(p.Application.Compared, p.Compared)
-	if !same || !app.ReconciledAt.Equal(r.reconciledAt) || r.requested != 0 && !app.RefreshRequested {
+	if !same || !app.ReconciledAt.Equal(r.reconciledAt) || r.wasRequested && !app.RefreshRequested {
 		r.comparedAt = position
 	}
 	if !same {
@@ -199,14 +201,18 @@ func (r *Record) comparedWith(compared []policy.Source, fingerprint argocd.Finge
 }
 
 // refresh notices requests for a refresh and their answers. Argo CD (v3.5.7, controller/appcontroller.go,
-// persistAppStatus) removes the annotation only if the comparison began with it: the comparison is then newer than the
-// write that set it, and did not use cached revisions.
+// persistReconciliationStatus) removes the annotation only if the comparison began with it, and writes the time of that
+// in the same patch: the comparison is then newer than the write that set the annotation, and did not use cached
+// revisions. Where the time is no later, somebody else may have taken the annotation away: nothing is answered, until a
+// comparison has ended that may have begun with it.
 func (r *Record) refresh(app *policy.Application, position uint64) {
+	later := app.ReconciledAt.After(r.reconciledAt)
 	switch {
-	case app.RefreshRequested && r.requested == 0:
-		r.requested, r.lastRequested = position, position
-	case !app.RefreshRequested && r.requested != 0:
-		if app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync" {
+	case app.RefreshRequested && !r.wasRequested:
+		r.lastRequested = position
+		r.requested = cmp.Or(r.requested, position)
+	case !app.RefreshRequested && later:
+		if r.wasRequested && (app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync") {
 			r.fresh = r.requested
 		}
 		r.requested = 0

@@ -83,7 +83,7 @@ type ask struct {
 	why   string
 	app   types.NamespacedName
 	again bool
-	// position is when it was wanted.
+	// position is since when nobody else has to ask.
 	position uint64
 }
 
@@ -111,29 +111,36 @@ func NewQueue(asker Asker, observe Observer, watch Watch, clock clock.PassiveClo
 	}
 }
 
-// Ask requests a refresh of an Application that was last compared at comparedAt, for the reason why. Another reason
-// makes it another request. Ask never waits.
-func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
-	q.enqueue(ask{app: app, position: q.watch.Position()}, why, comparedAt)
+// Ask requests a refresh of an Application that was last compared at comparedAt, for the reason why, after a while.
+// Another reason makes it another request. Ask never waits.
+func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time, wait time.Duration) {
+	q.enqueue(ask{app: app, why: why}, comparedAt, wait)
 }
 
 // AskAgain makes Argo CD notice a request that it has overlooked. It never waits.
 func (q *Queue) AskAgain(app types.NamespacedName, comparedAt time.Time) {
-	q.enqueue(ask{app: app, again: true, position: q.watch.Position()}, "overlooked", comparedAt)
+	q.enqueue(ask{app: app, why: "overlooked", again: true}, comparedAt, 0)
 }
 
-func (q *Queue) enqueue(a ask, why string, comparedAt time.Time) {
-	a.why = why
-	r := request{a.app, why}
-	if !q.due(r, requested{comparedAt: comparedAt, position: a.position}) {
+func (q *Queue) enqueue(a ask, comparedAt time.Time, wait time.Duration) {
+	if !q.due(request{a.app, a.why}, requested{comparedAt: comparedAt, position: q.watch.Position()}) {
 		q.observe.RefreshDone(Repeated)
 		return
 	}
+	if wait > 0 {
+		time.AfterFunc(wait, func() { q.put(a) })
+		return
+	}
+	q.put(a)
+}
+
+func (q *Queue) put(a ask) {
+	a.position = q.watch.Position()
 	select {
 	case q.waiting <- a:
 	default:
 		q.observe.RefreshDone(Dropped)
-		q.requested.Remove(r)
+		q.requested.Remove(request{a.app, a.why})
 	}
 }
 

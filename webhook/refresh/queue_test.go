@@ -121,7 +121,7 @@ func TestHowOften(t *testing.T) {
 				start := time.Now()
 				for _, w := range tc.wishes {
 					pass(time.Until(start.Add(time.Duration(w.at) * time.Second)))
-					q.Ask(app("dev"), "old", start.Add(time.Duration(w.comparedAt)*time.Second))
+					q.Ask(app("dev"), "old", start.Add(time.Duration(w.comparedAt)*time.Second), 0)
 					synctest.Wait()
 					if len(f.asks()) > len(at) {
 						at = append(at, w.at)
@@ -141,7 +141,7 @@ func TestComparedInTheSameSecond(t *testing.T) {
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		at := time.Now()
 		for range 2 + mostAgain {
-			q.Ask(app("dev"), "old", at)
+			q.Ask(app("dev"), "old", at, 0)
 			synctest.Wait()
 		}
 		g.Expect(f.asks()).To(HaveLen(1 + mostAgain))
@@ -164,12 +164,12 @@ func TestResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial(t, tc.fake, true, func(g *WithT, q *Queue) {
-				q.Ask(app("dev"), "old", time.Time{})
+				q.Ask(app("dev"), "old", time.Time{}, 0)
 				pass(askTimeout + time.Second)
 				synctest.Wait()
 				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1}))
 				// Whatever came of it, the window holds: a missing permission is no flood.
-				q.Ask(app("dev"), "old", time.Time{})
+				q.Ask(app("dev"), "old", time.Time{}, 0)
 				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1, Repeated: 1}))
 			})
 		})
@@ -181,7 +181,7 @@ func TestAnotherReasonIsAnotherWish(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		for _, why := range []string{"compared to a, not b", "compared to a, not b", "compared to a, not c"} {
-			q.Ask(app("dev"), why, time.Time{})
+			q.Ask(app("dev"), why, time.Time{}, 0)
 		}
 		synctest.Wait()
 		g.Expect(f.became()).To(Equal(map[string]int{Requested: 2, Repeated: 1}))
@@ -192,7 +192,7 @@ func TestAnotherReasonIsAnotherWish(t *testing.T) {
 func TestAskAgain(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
-		q.Ask(app("dev"), "old", time.Time{})
+		q.Ask(app("dev"), "old", time.Time{}, 0)
 		q.AskAgain(app("dev"), time.Time{})
 		q.AskAgain(app("dev"), time.Time{})
 		synctest.Wait()
@@ -206,10 +206,10 @@ func TestAskNeverWaits(t *testing.T) {
 	f := &fake{}
 	trial(t, f, false, func(g *WithT, q *Queue) {
 		for i := range mostWaiting {
-			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
+			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{}, 0)
 		}
-		q.Ask(app("one-more"), "old", time.Time{})
-		q.Ask(app("one-more"), "old", time.Time{})
+		q.Ask(app("one-more"), "old", time.Time{}, 0)
+		q.Ask(app("one-more"), "old", time.Time{}, 0)
 		g.Expect(f.became()).To(Equal(map[string]int{Dropped: 2}), "what was dropped is not remembered as asked")
 	})
 }
@@ -219,7 +219,7 @@ func TestRate(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		for i := range 1000 {
-			q.Ask(app(fmt.Sprintf("app-%04d", i)), "old", time.Time{})
+			q.Ask(app(fmt.Sprintf("app-%04d", i)), "old", time.Time{}, 0)
 		}
 		synctest.Wait()
 		g.Expect(len(f.asks())).To(Equal(burst))
@@ -236,9 +236,9 @@ func TestOthersAsk(t *testing.T) {
 	f := &fake{others: []string{"theirs"}}
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		for i := range burst + 1 {
-			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
+			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{}, 0)
 		}
-		q.Ask(app("theirs"), "old", time.Time{})
+		q.Ask(app("theirs"), "old", time.Time{}, 0)
 		q.AskAgain(app("theirs"), time.Time{})
 		pass(time.Second)
 		synctest.Wait()
@@ -248,12 +248,29 @@ func TestOthersAsk(t *testing.T) {
 	})
 }
 
+// TestLater asks after a while. It is remembered at once.
+func TestLater(t *testing.T) {
+	f := &fake{}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		q.Ask(app("later"), "old", time.Time{}, time.Second)
+		q.Ask(app("now"), "old", time.Time{}, 0)
+		q.Ask(app("later"), "old", time.Time{}, time.Second)
+		pass(time.Second - time.Millisecond)
+		synctest.Wait()
+		g.Expect(f.asks()).To(Equal([]string{"now"}))
+		pass(time.Millisecond)
+		synctest.Wait()
+		g.Expect(f.asks()).To(Equal([]string{"now", "later"}))
+		g.Expect(f.became()).To(Equal(map[string]int{Requested: 2, Repeated: 1}))
+	})
+}
+
 // TestMemory bounds the remembered requests: the Applications of more than one window are forgotten.
 func TestMemory(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		for i := range 3 * mostWaiting {
-			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
+			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{}, 0)
 			pass(100 * time.Millisecond)
 		}
 		g.Expect(len(q.requested.Keys())).To(BeNumerically("<=", mostWaiting))

@@ -161,7 +161,7 @@ func BenchmarkRelease(b *testing.B) {
 // asks tells of every refresh.
 type asks chan string
 
-func (a asks) Ask(app types.NamespacedName, _ string, _ time.Time) { a <- app.Name }
+func (a asks) Ask(app types.NamespacedName, _ string, _ time.Time, _ time.Duration) { a <- app.Name }
 
 func (asks) AskAgain(types.NamespacedName, time.Time) {}
 

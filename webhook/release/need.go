@@ -39,6 +39,8 @@ type need struct {
 	// is ahead, within, when not 0, is after how long it is needed.
 	after  time.Time
 	within time.Duration
+	// newest says that a comparison helps only if it shows that it was made for the request.
+	newest bool
 	// unpolled says that it is needed only if Argo CD has not compared the Application by itself for long, as where
 	// polling is switched off.
 	unpolled bool
@@ -68,6 +70,7 @@ func needs(d policy.Decision, t *policy.Target, namespace string) []need {
 				app:  types.NamespacedName{Namespace: cmp.Or(b.Namespace, namespace), Name: b.Application},
 				step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
 				pending: b.Refreshing, settling: b.Ends == policy.CompareSettled, unpolled: !b.Ends.Stale() && !b.Refreshing,
+				newest: b.Ends == policy.CompareAgain,
 			}
 			if b.Step < 0 {
 				n.step = ofDependency
@@ -79,6 +82,16 @@ func needs(d policy.Decision, t *policy.Target, namespace string) []need {
 		}
 	}
 	return all
+}
+
+// wait is after how long a comparison shows that it was made for a request. Argo CD records whole seconds: one of the
+// second of the last comparison does not. If the clock that Argo CD compares with is ahead, nothing is known.
+func (c need) wait(now time.Time) time.Duration {
+	wait := c.comparedAt.Truncate(time.Second).Add(time.Second).Sub(now)
+	if !c.newest || wait > time.Second {
+		return 0
+	}
+	return max(wait, 0)
 }
 
 func nameOf(p *argocd.Projection) types.NamespacedName {

@@ -317,6 +317,50 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 	}))
 }
 
+// TestTheAnswerShowsThatItIsOne has dev compared again, at a time that tells the answer from the comparison before.
+func TestTheAnswerShowsThatItIsOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		compared time.Duration // after noon
+		want     time.Duration
+	}{
+		"it was compared in the second before": {-time.Second, jitter},
+		"it was compared in this second":       {0, time.Second + jitter},
+		"another clock is ahead":               {time.Hour, jitter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, r := devIsStale(tc.compared)
+			NewWithT(t).Expect(r.until(10 * time.Second)).To(Equal([]time.Duration{tc.want}))
+		})
+	}
+}
+
+// devIsStale is a cluster in which prod waits for another comparison of dev, which was compared at a time after noon.
+func devIsStale(compared time.Duration) (*scenario.Cluster, *releasing) {
+	c := scenario.Of("1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: scenario.Noon.Add(compared)}
+	return c, newReleasing(scenario.Releasing(), c)
+}
+
+// TestARequestIsTakenAway makes it again soon, until dev was compared.
+func TestARequestIsTakenAway(t *testing.T) {
+	g := NewWithT(t)
+	c, r := devIsStale(-time.Second)
+	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
+	r.watch.Requested = r.watch.At + 1
+	r.clock.SetTime(scenario.Noon.Add(jitter))
+	for _, wait := range []time.Duration{1, 2, 4} {
+		again := r.Reconcile(guestbook) // the watch has seen it go
+		g.Expect(again).To(Equal(wait * time.Second))
+		r.clock.Step(again)
+		r.Reconcile(guestbook)
+		g.Expect(r.refreshes.Take()).To(HaveLen(1))
+	}
+	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.clock.Now()}
+	r.clock.Step(time.Second)
+	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", 20*time.Second), "it was answered, and that does not help")
+}
+
 // TestOutOfSyncAfterItsSync lets Argo CD find dev OutOfSync in the second after its sync: it may not have seen what that
 // changed. A comparison of the next 5 s would not count either.
 func TestOutOfSyncAfterItsSync(t *testing.T) {

@@ -65,8 +65,8 @@ func backoff(first time.Duration, asked int) time.Duration {
 //
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2
 // s, 4 s and so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the
-// operation of a sibling has just ended (NotCompleted). All replicas do this: each waits for a random moment, and leaves
-// it if a request has been seen meanwhile.
+// operation of a sibling has just ended (NotCompleted), or if the request was taken away. All replicas do this: each waits
+// for a random moment, and leaves it if a request has been seen meanwhile.
 type Releaser struct {
 	judge   *judge.Judge
 	known   judge.KnownSets
@@ -109,11 +109,14 @@ type needKey struct {
 
 // request is a need that is needed, from the first reconciliation that finds this to the last.
 type request struct {
-	since    time.Time
+	since time.Time
+	// position is since when a request of somebody else counts, or that of this replica was to be seen.
 	position uint64
 	next     time.Time
 	asked    int
 	askedAt  time.Time
+	// comparedAt is when Argo CD had compared the Application when it was asked for last.
+	comparedAt time.Time
 }
 
 // New returns a Releaser that judges as a Judge does, on what the watches know. The watches have

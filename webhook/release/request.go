@@ -83,6 +83,24 @@ func (q *request) reason(c need) string {
 	return c.why
 }
 
+// showing moves a request to when its answer shows that it is one. The last request is made again soon if it was taken
+// away, or answered in the second of the comparison before, which looks the same.
+func (r *Releaser) showing(q *request, c need, p *argocd.Projection) {
+	app, clock := &p.Application, r.judge.Clock.Now()
+	if q.asked > 0 && !app.RefreshRequested && app.ReconciledAt.Equal(q.comparedAt) &&
+		r.judge.Histories.RequestedSince(p.UID, q.position) {
+		q.next = q.askedAt.Add(backoff(firstBackoffSettling, q.asked))
+	}
+	wait := c.wait(clock)
+	if wait == 0 {
+		return
+	}
+	q.position = r.judge.Histories.Position() // a request until then does not help
+	if !q.next.After(clock.Add(wait)) {
+		q.next = clock.Add(wait + r.random(spread))
+	}
+}
+
 // request asks for a need if it is due. It returns after how long it is due next, and whether it takes one of the
 // places of those that are under way: it was asked for, or is about to be. One that has not been made for long has lost
 // its place.
@@ -116,6 +134,9 @@ func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Du
 	if after := c.from(q.since); after.After(clock) {
 		q.next, q.position = after, r.judge.Histories.Position() // a request until then does not help
 	}
+	if c.newest {
+		r.showing(q, c, p)
+	}
 	if q.asked > 0 && c.why == turnHasCome && r.waiting.StoppedSince(p.UID, q.askedAt) {
 		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
 	}
@@ -128,13 +149,14 @@ func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Du
 		r.refresh.askAgain(c.app, c.comparedAt)
 	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Histories.RequestedSince(p.UID, q.position)):
 		r.refresh.ask(l.name, c.app, q.reason(c), c.comparedAt)
-		now.asked[c.app] = true
+		now.asked[c.app], q.position = true, r.judge.Histories.Position()
 	}
 	q.asked++
 	shortest := firstBackoff
 	if c.settling {
 		shortest = firstBackoffSettling
 	}
-	q.askedAt, q.next = clock, clock.Add(backoff(shortest, q.asked)+r.random(spread))
+	q.askedAt, q.comparedAt = clock, p.Application.ReconciledAt
+	q.next = clock.Add(backoff(shortest, q.asked) + r.random(spread))
 	return q.next.Sub(clock), c.pending || c.starts()
 }

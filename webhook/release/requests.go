@@ -15,8 +15,9 @@ import (
 
 // Refresher makes Argo CD compare an Application again, in the background.
 type Refresher interface {
-	// Ask requests a refresh. why is the reason, and comparedAt is when Argo CD last compared the Application.
-	Ask(app types.NamespacedName, why string, comparedAt time.Time)
+	// Ask requests a refresh after a while. why is the reason, and comparedAt is when Argo CD last compared the
+	// Application.
+	Ask(app types.NamespacedName, why string, comparedAt time.Time, wait time.Duration)
 	// AskAgain makes Argo CD notice a request that it has overlooked.
 	AskAgain(app types.NamespacedName, comparedAt time.Time)
 }
@@ -81,7 +82,7 @@ func (q *Requests) AfterRefusal(w *judge.Write, v judge.Verdict) {
 		return
 	}
 	for _, c := range q.few(set, needed, owned) {
-		q.refresh.Ask(c.app, c.why, c.comparedAt)
+		q.refresh.Ask(c.app, c.why, c.comparedAt, c.wait(q.clock.Now()))
 	}
 }
 
@@ -130,7 +131,7 @@ func (q *Requests) ask(set, app types.NamespacedName, why string, comparedAt tim
 	q.forget()
 	q.lately = append(q.lately, lately{set, app, comparedAt, q.clock.Now()})
 	q.mu.Unlock()
-	q.refresh.Ask(app, why, comparedAt)
+	q.refresh.Ask(app, why, comparedAt, 0)
 }
 
 // askAgain makes Argo CD notice a request that it has overlooked.

@@ -114,17 +114,25 @@ func TestFresh(t *testing.T) {
 		events string
 		want   bool
 	}{
-		"never asked":                             {"dev=a/S prod=b/O dev=a/S", false},
-		"asked and answered":                      {"dev=a/S prod=b/O dev=a/S! dev=a/S", true},
-		"answered with something new":             {"dev=a/S prod=b/O dev=a/S! dev=b/O", true},
-		"answered, and synced since":              {"dev=a/S prod=b/O dev=a/S! dev=b/O dev=b/S", true},
+		"never asked":                             {"dev=a/S prod=b/O dev=a/S%1", false},
+		"asked and answered":                      {"dev=a/S prod=b/O dev=a/S! dev=a/S%1", true},
+		"answered with something new":             {"dev=a/S prod=b/O dev=a/S! dev=b/O%1", true},
+		"answered, and synced since":              {"dev=a/S prod=b/O dev=a/S! dev=b/O%1 dev=b/S%1", true},
 		"asked and not answered":                  {"dev=a/S prod=b/O dev=a/S!", false},
-		"asked before":                            {"dev=a/S! prod=b/O dev=a/S", false},
-		"asked before, and asked again meanwhile": {"dev=a/S! prod=b/O dev=a/S! dev=a/S", false},
-		"asked before, answered and asked again":  {"dev=a/S! prod=b/O dev=a/S dev=a/S! dev=a/S", true},
-		"answered by a failure":                   {"dev=a/S prod=b/O dev=a/S! dev=/U", false},
-		"compared with something else since":      {"dev=a/S prod=b/O dev=a/S! dev=b/O dev=a/S", false},
-		"of another ApplicationSet by now":        {"dev=a/S prod=b/O dev=a/S! dev=a/S dev=gone", false},
+		"asked, and taken away":                   {"dev=a/S prod=b/O dev=a/S! dev=a/S", false},
+		"taken away, and compared by itself":      {"dev=a/S prod=b/O dev=a/S! dev=a/S dev=a/S%1", false},
+		"compared by itself, and then taken away": {"dev=a/S prod=b/O dev=a/S! dev=a/S%1! dev=a/S%1", false},
+		"taken away by who writes an older one":   {"dev=a/S%1 prod=b/O dev=a/S%1! dev=a/S", false},
+		"taken away, asked again and answered":    {"dev=a/S prod=b/O dev=a/S! dev=a/S dev=a/S! dev=a/S%1", true},
+		"asked before":                            {"dev=a/S! prod=b/O dev=a/S%1", false},
+		"asked before, and asked again meanwhile": {"dev=a/S! prod=b/O dev=a/S! dev=a/S%1", false},
+		"asked before, answered and asked again":  {"dev=a/S! prod=b/O dev=a/S%1 dev=a/S%1! dev=a/S%2", true},
+		"asked before, taken away while it is compared, and asked again": {
+			"dev=a/S! prod=b/O dev=a/S dev=a/S! dev=a/S%1", false,
+		},
+		"answered by a failure":              {"dev=a/S prod=b/O dev=a/S! dev=/U%1", false},
+		"compared with something else since": {"dev=a/S prod=b/O dev=a/S! dev=b/O%1 dev=a/S%2", false},
+		"of another ApplicationSet by now":   {"dev=a/S prod=b/O dev=a/S! dev=a/S%1 dev=gone", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 2, 0).Freshness > policy.Unknown).To(Equal(row.want))
@@ -140,15 +148,15 @@ func TestLater(t *testing.T) {
 		events string
 		want   bool
 	}{
-		"asked and answered":                       {"prod=b/O%1 dev=c/O! dev=c/O", true},
-		"asked before":                             {"dev=c/O! prod=b/O%1 dev=c/O", false},
-		"prod was asked since, and answered":       {"prod=b/O%1 dev=c/O! dev=c/O prod=b/O%1! prod=b/O%1", false},
-		"prod was asked, and has not answered":     {"prod=b/O%1 dev=c/O! dev=c/O prod=b/O%1!", true},
-		"prod has found another revision":          {"prod=a/O%1 dev=c/O! dev=c/O prod=b/O%1", false},
-		"prod was compared, without a request":     {"prod=b/O%0 dev=c/O! dev=c/O prod=b/O%1", false},
-		"the watch has not seen that":              {"prod=b/O%0 dev=c/O! dev=c/O", false},
-		"the watch has not seen prod":              {"dev=c/O! dev=c/O", false},
-		"prod was synced since, and not looked at": {"prod=b/O%1 dev=c/O! dev=c/O prod=b/S%1", true},
+		"asked and answered":                       {"prod=b/O%1 dev=c/O! dev=c/O%1", true},
+		"asked before":                             {"dev=c/O! prod=b/O%1 dev=c/O%1", false},
+		"prod was asked since, and answered":       {"prod=b/O%1 dev=c/O! dev=c/O%1 prod=b/O%1! prod=b/O%2", false},
+		"prod was asked, and has not answered":     {"prod=b/O%1 dev=c/O! dev=c/O%1 prod=b/O%1!", true},
+		"prod has found another revision":          {"prod=a/O%1 dev=c/O! dev=c/O%1 prod=b/O%1", false},
+		"prod was compared, without a request":     {"prod=b/O%0 dev=c/O! dev=c/O%1 prod=b/O%1", false},
+		"the watch has not seen that":              {"prod=b/O%0 dev=c/O! dev=c/O%1", false},
+		"the watch has not seen prod":              {"dev=c/O! dev=c/O%1", false},
+		"prod was synced since, and not looked at": {"prod=b/O%1 dev=c/O! dev=c/O%1 prod=b/S%1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watching(row.events)
