@@ -42,7 +42,7 @@ func (r *Record) find(p *argocd.Projection) {
 func (r *Record) sees(p *argocd.Projection) bool {
 	app, ended := &p.Application, p.Application.LastOperation.FinishedAt
 	switch {
-	case app.LastFull.AtCompared || ended.IsZero():
+	case app.LastFull.AtCompared && app.LastFull.Phase == "Succeeded" || ended.IsZero():
 		return true
 	case r.unproven == p.Compared:
 		return app.ReconciledAt.Sub(ended) > policy.ClusterLag

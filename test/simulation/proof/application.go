@@ -158,7 +158,7 @@ func (o *objects) of(a application) *object {
 	if found == nil {
 		app := a.build()
 		app.ResourceVersion = strconv.Itoa(len(o.all) + 1)
-		found = &object{application: a, app: app, projection: argocd.NewProjection(app), raw: encode(app), form: formOf(&a)}
+		found = &object{application: a, app: app, projection: argocd.NewProjection(app), raw: encode(app), form: formOf(&a, nobodyAsks...)}
 		o.all[a] = found
 	}
 	return found

@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"slices"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/history"
 )
@@ -44,7 +42,7 @@ func formOf(pointer any, skips ...string) (f form) {
 // none of here, or the Releaser. ofFirst are those of a target, which the first step need not be, and ofLast those of an Application that
 // others wait for, which the last one is not.
 var (
-	nobodyAsks = []string{"brokenAt", "contentSince", "Seen", "lastRequested"}
+	nobodyAsks = []string{"brokenAt", "contentSince", "Seen", "lastRequested", "By", "by"}
 	ofFirst    = append([]string{"changed", "comparedAt", "runs", "runsFrom"}, nobodyAsks...)
 	ofLast     = append([]string{
 		"requested", "fresh", "settling", "completions", "comparedFrom", "broken", "appliedAt",
@@ -146,28 +144,23 @@ func (f *form) clock(v reflect.Value) {
 	f.time(0)
 }
 
-// operation is the form of an operation, with the times in its stamp.
+// operation is the form of an operation, with the times in its stamp, whoever has started it.
 func (f *form) operation(text opText) {
 	if text == "" {
 		f.number(0)
 		return
 	}
 	op := text.decode()
-	for i, info := range op.Info {
-		if info.Name != argocd.StampInfo {
-			continue
+	f.walk(reflect.ValueOf(op.Sync.Revision))
+	f.walk(reflect.ValueOf(op.Sync.DryRun))
+	f.walk(reflect.ValueOf(op.Sync.Source != nil))
+	var stamp argocd.Stamp
+	for _, info := range op.Info {
+		if info.Name == argocd.StampInfo && json.Unmarshal([]byte(info.Value), &stamp) != nil {
+			panic(info.Value) // stepgate has written it
 		}
-		var stamp argocd.Stamp
-		if err := json.Unmarshal([]byte(info.Value), &stamp); err != nil {
-			panic(err) // stepgate has written it
-		}
-		op.Info = slices.Clone(op.Info)
-		op.Info[i] = &argo.Info{Name: info.Name}
-		f.walk(reflect.ValueOf(&stamp).Elem())
 	}
-	raw := encode(op)
-	f.number(uint64(len(raw)))
-	f.text = append(f.text, raw...)
+	f.walk(reflect.ValueOf(&stamp).Elem())
 }
 
 // longest is more than any time that the rule knows: of two moments that are farther apart, it does not matter by how

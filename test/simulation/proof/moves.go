@@ -82,10 +82,17 @@ func (w *world) moves(plan *Plan) (all []move) {
 			continue
 		}
 		if app.operates() {
-			all = append(all, move{kind: ends, app: i, how: onItsWay}, move{kind: ends, app: i, how: rejected},
-				move{kind: ends, app: i, how: inItsHooks})
+			all = append(all, move{kind: ends, app: i, how: rejected}, move{kind: ends, app: i, how: inItsHooks})
+			if w.cluster[i].revision != op.revision {
+				all = append(all, move{kind: ends, app: i, how: onItsWay}) // what is there already, goes on as it was
+			}
 		} else {
-			all = append(all, move{kind: dryRuns, app: i}, move{kind: changes, app: i, how: w.cluster[i].changes()})
+			if plan.Wide {
+				all = append(all, move{kind: dryRuns, app: i})
+			}
+			if plan.Wide || w.cluster[i].health != healthy {
+				all = append(all, move{kind: changes, app: i, how: w.cluster[i].changes()})
+			}
 			if app.comparedAt <= op.finished && op.full {
 				all = append(all, move{kind: compares, app: i, how: sameSecond},
 					move{kind: compares, app: i, how: sameSecondBefore}, move{kind: compares, app: i, how: overtaken})
@@ -99,7 +106,7 @@ func (w *world) moves(plan *Plan) (all []move) {
 	switch {
 	case w.stalled:
 		all = append(all, move{kind: catchesUp, how: allOfIt}, move{kind: catchesUp, how: listing})
-	case plan.Stalls:
+	case plan.Wide:
 		all = append(all, move{kind: stalls})
 	}
 	return all
@@ -127,7 +134,6 @@ func (w *world) after(m move, g *gate) (next world) {
 		text := g.written(w, m)
 		next.now += gap
 		app.operation = operation{text: text, revision: m.revision, full: true, phase: running, started: next.now}
-		next.truth[m.app].goesBack(m.revision)
 	case dryRuns:
 		m.how, m.revision = uint8(dryRun), app.at
 		text := g.written(w, m)
@@ -203,12 +209,13 @@ func (w *world) end(app *application, how uint8) {
 	if how == rejected {
 		return
 	}
+	t.goesBack(op.revision)
 	c.pending = op.phase == failed && (c.pending || c.revision != op.revision)
-	c.revision, c.health = op.revision, healthy
-	switch how {
-	case onItsWay:
+	if c.revision != op.revision {
+		c.health = healthy
+	}
+	if c.revision = op.revision; how == onItsWay {
 		c.health = progressing
-	default:
 	}
 	if op.phase == succeeded {
 		t.synced, t.ran = op.revision, t.ran|1<<op.revision

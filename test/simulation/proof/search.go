@@ -13,8 +13,11 @@ type Plan struct {
 	Rule
 	// Events is how many there are at most after a beginning, and Commits how many land in all.
 	Events, Commits int
-	// Stalls says that the watch of stepgate may stall.
-	Stalls bool
+	// Wide says that there are more kinds of events: dry runs, an Application that becomes Degraded, and a watch of stepgate that
+	// stalls.
+	Wide bool
+	// From is the number of the first beginning, and To the one of the last.
+	From, To int
 	// Within is how long to go on, and States how many to keep at most; zero is no bound.
 	Within time.Duration
 	States int
@@ -77,7 +80,7 @@ func Explore(plan Plan) *Found {
 
 func (s *search) explore() {
 	var now []world
-	for _, w := range s.gate.beginnings() {
+	for _, w := range s.gate.beginnings()[s.From:s.To] {
 		now = s.keep(now, w)
 	}
 	s.found.States = append(s.found.States, len(now))

@@ -12,9 +12,16 @@ func (w *world) early(x granted) string {
 		return "" // a person goes back to what it has run
 	}
 	for i := range x.app {
-		if !w.truth[i].has(x.revision) {
+		if !w.completed(i, x.revision) {
 			return fmt.Sprintf("%s of %s of %s, and %s has not completed that", x.ask, x.revision.text(), names[x.app], names[i])
 		}
 	}
 	return ""
+}
+
+// completed reports whether an Application has completed a commit, and is not about to go back from it.
+func (w *world) completed(i int8, r revision) bool {
+	op := &w.apps[i].operation
+	back := op.phase == running && op.full && op.revision < r
+	return r >= 0 && w.truth[i].completed&(1<<r) != 0 && !back
 }

@@ -26,8 +26,6 @@ type truth struct {
 	synced revision
 }
 
-func (t *truth) has(r revision) bool { return r >= 0 && t.completed&(1<<r) != 0 }
-
 // world is a state of everything: of git, Argo CD, the clusters, the watch of stepgate and its memory. It is copied, and
 // what it points to is never changed.
 type world struct {
@@ -147,13 +145,10 @@ func (w *world) catchUp(all bool) {
 	}
 }
 
-// note brings up to date what the Applications have completed. One that is on its way to something else has not
-// completed what is still there.
+// note brings up to date what the Applications have completed.
 func (w *world) note() {
 	for i := range w.cluster {
-		c, op := &w.cluster[i], &w.apps[i].operation
-		goes := op.phase == running && op.full && op.revision != c.revision
-		if c.health == healthy && !c.pending && c.revision != none && !goes {
+		if c := &w.cluster[i]; c.health == healthy && !c.pending && c.revision != none {
 			w.truth[i].completed |= 1 << c.revision
 		}
 	}

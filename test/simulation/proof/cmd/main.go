@@ -20,6 +20,9 @@ func main() {
 	start := flag.Bool("start", false, "")
 	prof := flag.String("prof", "", "")
 	within := flag.Duration("within", 0, "")
+	wide := flag.Bool("wide", false, "")
+	from := flag.Int("from", 0, "")
+	to := flag.Int("to", 3, "")
 	flag.Parse()
 	if *prof != "" {
 		f, _ := os.Create(*prof)
@@ -30,7 +33,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	f := proof.Explore(proof.Plan{Rule: proof.Rule{Pin: p, Start: *start}, Events: *events, Commits: *commits, Progress: os.Stderr, Within: *within})
+	f := proof.Explore(proof.Plan{Rule: proof.Rule{Pin: p, Start: *start}, Events: *events, Commits: *commits, Progress: os.Stderr, Within: *within, Wide: *wide, From: *from, To: *to})
 	fmt.Println(f.States, f.Complete, f.Took)
 	if f.Early != nil {
 		fmt.Println(f.Early)
