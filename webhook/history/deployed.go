@@ -21,6 +21,7 @@ func (r *Record) Found(operatedAt time.Time) (found argocd.Content) {
 func (r *Record) find(p *argocd.Projection) {
 	app, last := &p.Application, &p.Application.LastOperation
 	operating := app.OperationSet || last.Running()
+	r.idle = !operating
 	synced := app.SyncStatus == "Synced"
 	if missed := !last.StartedAt.Equal(r.operatedAt); operating || missed {
 		r.operatedAt, r.found = last.StartedAt, argocd.Content{} // it may deploy anything
