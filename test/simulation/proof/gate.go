@@ -107,6 +107,8 @@ type gate struct {
 	stores map[writing]*stored
 	// judged counts the requests, and confirms those that the handlers have answered as well.
 	judged, confirms int
+	// visible counts the states that differ for stepgate.
+	visible int
 }
 
 // Rule is how stepgate is run.
@@ -183,8 +185,9 @@ func (w *world) ofFirst() (all []granted) {
 	return all
 }
 
-// admitted are the syncs that stepgate admits in a state, that k stands for as far as stepgate can know.
-func (g *gate) admitted(w *world, k key) []granted {
+// admitted are the syncs that stepgate admits in a state, that k stands for as far as stepgate can know. kept says that they are asked
+// for again.
+func (g *gate) admitted(w *world, k key, kept bool) []granted {
 	all, known := g.known[k]
 	if known {
 		return all
@@ -196,7 +199,9 @@ func (g *gate) admitted(w *world, k key) []granted {
 			all = append(all, granted{x.app, x.ask, next.revision})
 		}
 	}
-	g.known[k] = all
+	if g.visible++; kept {
+		g.known[k] = all
+	}
 	return all
 }
 

@@ -89,7 +89,7 @@ func (p *process) asks(app *object, r revision) {
 }
 
 // confirmed is of how many judgments one is asked of the handlers themselves.
-const confirmed = 256
+const confirmed = 1024
 
 // confirmSome counts the judgments, and confirms some of them.
 func (g *gate) confirmSome(w *world, x granted, next *stored) {

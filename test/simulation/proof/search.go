@@ -3,7 +3,6 @@ package proof
 import (
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -74,14 +73,14 @@ func Explore(plan Plan) *Found {
 	s := &search{Plan: plan, gate: newGate(plan.Rule), seen: map[key]struct{}{}, began: time.Now()}
 	s.explore()
 	s.found.Took = time.Since(s.began).Round(time.Millisecond)
-	s.found.Visible, s.found.Judged = len(s.gate.known), s.gate.judged
+	s.found.Visible, s.found.Judged = s.gate.visible, s.gate.judged
 	return &s.found
 }
 
 func (s *search) explore() {
 	var now []world
 	for _, w := range s.gate.beginnings()[s.From:s.To] {
-		now = s.keep(now, w)
+		now = s.keep(now, w, true)
 	}
 	s.found.States = append(s.found.States, len(now))
 	for n := 0; ; n++ {
@@ -110,7 +109,7 @@ func (s *search) next(all []world, w *world, more bool) []world {
 		return all
 	}
 	moves := w.moves(&s.Plan)
-	for _, x := range append(w.ofFirst(), s.gate.admitted(w, s.keys.visible(w))...) {
+	for _, x := range append(w.ofFirst(), s.gate.admitted(w, s.keys.visible(w), true)...) {
 		if !slices.ContainsFunc(moves, x.same) && w.needs(x) {
 			moves = append(moves, x.move())
 		}
@@ -118,7 +117,7 @@ func (s *search) next(all []world, w *world, more bool) []world {
 	for _, m := range moves {
 		after := w.after(m, s.gate)
 		before := len(all)
-		if all = s.keep(all, after); s.found.Early != nil {
+		if all = s.keep(all, after, more); s.found.Early != nil {
 			return all
 		}
 		if !more && len(all) > before {
@@ -129,13 +128,13 @@ func (s *search) next(all []world, w *world, more bool) []world {
 }
 
 // keep adds a world if it is new, and looks at what may start there.
-func (s *search) keep(all []world, w world) []world {
+func (s *search) keep(all []world, w world, more bool) []world {
 	k := s.keys.whole(&w)
 	if _, known := s.seen[k]; known {
 		return all
 	}
 	s.seen[k] = struct{}{}
-	for _, x := range s.gate.admitted(&w, s.keys.visible(&w)) {
+	for _, x := range s.gate.admitted(&w, s.keys.visible(&w), more) {
 		if why := w.early(x); why != "" {
 			s.found.Early = &Early{Moves: texts(append(w.path.moves(), x.move())), Why: why}
 			return all
@@ -150,9 +149,7 @@ func (s *search) over() bool {
 
 func (s *search) progress(n int) {
 	if s.Progress != nil {
-		var memory debug.GCStats
-		debug.ReadGCStats(&memory)
 		fmt.Fprintf(s.Progress, "%d events: %d states, %d for stepgate, %d writes judged, %d objects, %s\n", n, len(s.seen),
-			len(s.gate.known), s.gate.judged, len(s.gate.all), time.Since(s.began).Round(time.Millisecond))
+			s.gate.visible, s.gate.judged, len(s.gate.all), time.Since(s.began).Round(time.Millisecond))
 	}
 }
