@@ -139,12 +139,11 @@ func (a *application) record(e entry) {
 
 func (a *application) operates() bool { return a.operation.phase == running }
 
-// object is an Application in all forms in which it is needed. It is never changed.
+// object is an Application as the API server has it. It is never changed.
 type object struct {
 	application
+	version    string
 	form       form
-	app        *argo.Application
-	raw        []byte
 	projection *argocd.Projection
 }
 
@@ -156,12 +155,18 @@ type objects struct {
 func (o *objects) of(a application) *object {
 	found := o.all[a]
 	if found == nil {
-		app := a.build()
-		app.ResourceVersion = strconv.Itoa(len(o.all) + 1)
-		found = &object{application: a, app: app, projection: argocd.NewProjection(app), raw: encode(app), form: formOf(&a, nobodyAsks...)}
+		found = &object{application: a, version: strconv.Itoa(len(o.all) + 1), form: formOf(&a, nobodyAsks...)}
+		found.projection = argocd.NewProjection(found.build())
 		o.all[a] = found
 	}
 	return found
+}
+
+// build is the Application as Argo CD has it.
+func (o *object) build() *argo.Application {
+	app := o.application.build()
+	app.ResourceVersion = o.version
+	return app
 }
 
 func encode(object any) []byte {

@@ -120,8 +120,9 @@ func (g *gate) confirm(w *world, x granted, next *stored) {
 
 // request is a write of an operation on an Application.
 func request(old *object, x granted) (next *argo.Application, req admission.AdmissionRequest) {
-	app := *old.app
-	app.Operation = x.ask.operation(old.app, x.revision)
+	before := old.build()
+	app := *before
+	app.Operation = x.ask.operation(before, x.revision)
 	if x.ask == byPerson || x.ask == dryRun {
 		app.Status.OperationState = nil // argocd-server clears it
 	}
@@ -129,7 +130,7 @@ func request(old *object, x granted) (next *argo.Application, req admission.Admi
 		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
 		Namespace: namespace, Name: app.Name, Operation: admissionv1.Update,
 		UserInfo:  authenticationv1.UserInfo{Username: x.ask.account()},
-		OldObject: runtime.RawExtension{Raw: old.raw}, Object: runtime.RawExtension{Raw: encode(&app)},
+		OldObject: runtime.RawExtension{Raw: encode(before)}, Object: runtime.RawExtension{Raw: encode(&app)},
 	}}
 }
 
@@ -215,9 +216,9 @@ func (p *process) Application(_ context.Context, name types.NamespacedName) (*ar
 func (p *process) Versions(_ context.Context, _ string, selector labels.Selector) (all []siblings.Version, err error) {
 	for _, app := range p.w.apps {
 		live := app.projection
-		if selector.Matches(labels.Set(app.app.Labels)) {
+		if selector.Matches(labels.Set(live.Application.Labels)) {
 			all = append(all, siblings.Version{
-				Name: live.Name, UID: live.UID, Owner: live.Owner, ResourceVersion: live.ResourceVersion, Labels: app.app.Labels,
+				Name: live.Name, UID: live.UID, Owner: live.Owner, ResourceVersion: live.ResourceVersion, Labels: live.Application.Labels,
 			})
 		}
 	}

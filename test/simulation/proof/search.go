@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Plan is what is explored.
@@ -12,50 +15,45 @@ type Plan struct {
 	Rule
 	// Events is how many there are at most after a beginning, and Commits how many land in all.
 	Events, Commits int
-	// Wide says that there are more kinds of events: dry runs, an Application that becomes Degraded, and a watch of stepgate that
-	// stalls.
+	// Wide says that there are more kinds of events: dry runs, an Application that becomes Degraded, and a watch of stepgate
+	// that stalls.
 	Wide bool
-	// From is the number of the first beginning, and To the one of the last.
-	From, To int
-	// Within is how long to go on, and States how many to keep at most; zero is no bound.
+	// Within is how long to go on; zero is no bound.
 	Within time.Duration
-	States int
 	// Progress is told of each number of events; nil if nobody is.
 	Progress io.Writer
 }
 
+// With is the plan with another way to pin, and so many events. Who pins to the newest candidate starts syncs, too.
+func (p Plan) With(pin settings.Pin, wide bool, events int) Plan {
+	p.Pin, p.Start, p.Wide, p.Events = pin, pin == settings.PinQualified, wide, events
+	return p
+}
+
 // Found is what an exploration has found.
 type Found struct {
-	// States are those that are new after so many events, and Complete says that all were seen.
-	States   []int
-	Complete bool
-	// Visible are those of them that differ for stepgate, and Judged the writes that it has judged.
-	Visible, Judged int
-	Took            time.Duration
+	// States are how many were seen with at most so many events, and Events the number of events of which all were seen.
+	States, Events int
+	// Visible are those of them that differ for stepgate. Judged counts the writes that were judged, and Confirmed those that the
+	// handlers have judged as well.
+	Visible, Judged, Confirmed int
+	Took                       time.Duration
 	// Early is the shortest history in which something starts early; nil if there is none.
 	Early *Early
 }
 
-// All is the number of states.
-func (f *Found) All() (n int) {
-	for _, of := range f.States {
-		n += of
-	}
-	return n
-}
-
-// Early is a sync that starts before its turn.
+// Early is a sync that starts before its turn, after some events.
 type Early struct {
-	Moves []string
-	Why   string
+	Events []string
+	Why    string
 }
 
 func (e *Early) String() string {
-	text := ""
-	for i, m := range e.Moves {
-		text += fmt.Sprintf("%2d. %s\n", i+1, m)
+	var text strings.Builder
+	for i, m := range e.Events {
+		fmt.Fprintf(&text, "%2d. %s\n", i+1, m)
 	}
-	return text + "EARLY: " + e.Why
+	return text.String() + "EARLY: " + e.Why
 }
 
 // search is an exploration.
@@ -64,50 +62,42 @@ type search struct {
 	gate  *gate
 	keys  keys
 	seen  map[key]struct{}
-	found Found
+	early *Early
 	began time.Time
 }
 
-// Explore goes through all histories of a plan, the shorter ones first, up to the first that starts something early.
-func Explore(plan Plan) *Found {
+// Explore goes through all histories of a plan, the shorter ones first, up to the first in which something starts early.
+func Explore(plan Plan) Found {
 	s := &search{Plan: plan, gate: newGate(plan.Rule), seen: map[key]struct{}{}, began: time.Now()}
-	s.explore()
-	s.found.Took = time.Since(s.began).Round(time.Millisecond)
-	s.found.Visible, s.found.Judged = s.gate.visible, s.gate.judged
-	return &s.found
+	events := s.explore()
+	return Found{
+		States: len(s.seen), Events: events, Visible: s.gate.visible, Judged: s.gate.judged, Confirmed: s.gate.confirms,
+		Took: time.Since(s.began).Round(time.Millisecond), Early: s.early,
+	}
 }
 
-func (s *search) explore() {
+// explore returns the number of events of which it has seen all histories.
+func (s *search) explore() (events int) {
 	var now []world
-	for _, w := range s.gate.beginnings()[s.From:s.To] {
+	for _, w := range s.gate.beginnings() {
 		now = s.keep(now, w, true)
 	}
-	s.found.States = append(s.found.States, len(now))
-	for n := 0; ; n++ {
-		s.progress(n)
-		if s.found.Early != nil || n == s.Events {
-			s.found.Complete = s.found.Early == nil
-			return
-		}
+	for ; s.early == nil && events < s.Events; events++ {
+		s.tell(events)
 		var next []world
 		for i := range now {
-			if next = s.next(next, &now[i], n+1 < s.Events); s.found.Early != nil {
-				break
-			}
-			if s.over() {
-				return
+			if next = s.next(next, &now[i], events+1 < s.Events); s.early != nil || s.over() {
+				return events
 			}
 			now[i] = world{}
 		}
 		now = next
 	}
+	return events
 }
 
-// next adds the worlds after one more event that were not seen yet, or only looks at them.
+// next adds the worlds after one more event that were not seen yet. Without more, it only looks at them.
 func (s *search) next(all []world, w *world, more bool) []world {
-	if len(s.found.States) == 0 {
-		return all
-	}
 	moves := w.moves(&s.Plan)
 	for _, x := range append(w.ofFirst(), s.gate.admitted(w, s.keys.visible(w), true)...) {
 		if !slices.ContainsFunc(moves, x.same) && w.needs(x) {
@@ -115,12 +105,11 @@ func (s *search) next(all []world, w *world, more bool) []world {
 		}
 	}
 	for _, m := range moves {
-		after := w.after(m, s.gate)
 		before := len(all)
-		if all = s.keep(all, after, more); s.found.Early != nil {
+		if all = s.keep(all, w.after(m, s.gate), more); s.early != nil {
 			return all
 		}
-		if !more && len(all) > before {
+		if !more {
 			all = all[:before]
 		}
 	}
@@ -136,20 +125,17 @@ func (s *search) keep(all []world, w world, more bool) []world {
 	s.seen[k] = struct{}{}
 	for _, x := range s.gate.admitted(&w, s.keys.visible(&w), more) {
 		if why := w.early(x); why != "" {
-			s.found.Early = &Early{Moves: texts(append(w.path.moves(), x.move())), Why: why}
+			s.early = &Early{Events: texts(append(w.path.moves(), x.move())), Why: why}
 			return all
 		}
 	}
 	return append(all, w)
 }
 
-func (s *search) over() bool {
-	return s.Within > 0 && time.Since(s.began) > s.Within || s.States > 0 && len(s.seen) > s.States
-}
+func (s *search) over() bool { return s.Within > 0 && time.Since(s.began) > s.Within }
 
-func (s *search) progress(n int) {
+func (s *search) tell(events int) {
 	if s.Progress != nil {
-		fmt.Fprintf(s.Progress, "%d events: %d states, %d for stepgate, %d writes judged, %d objects, %s\n", n, len(s.seen),
-			s.gate.visible, s.gate.judged, len(s.gate.all), time.Since(s.began).Round(time.Millisecond))
+		fmt.Fprintf(s.Progress, "%d events: %d states, %s\n", events, len(s.seen), time.Since(s.began).Round(time.Millisecond))
 	}
 }
