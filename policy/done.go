@@ -53,7 +53,7 @@ func (in *Input) completedTarget(a *Application) bool {
 func (in *Input) sees(a *Application) bool {
 	past := in.History.Past(a.Name)
 	operates := a.OperationSet || a.LastOperation.Running()
-	return !(past.Idle && operates) && (past.OperatedAt.IsZero() || past.OperatedAt.Equal(a.LastOperation.StartedAt))
+	return (!past.Idle || !operates) && (past.OperatedAt.IsZero() || past.OperatedAt.Equal(a.LastOperation.StartedAt))
 }
 
 // notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on

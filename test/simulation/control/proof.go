@@ -20,7 +20,6 @@ func inAll() []part {
 			`if false && !o.Applied && before != nil`),
 		take("UnseenOperation", "policy/done.go", `in.sees(a) &&`, ``),
 		take("StampCarries", "webhook/argocd/stamp.go", `s.Last = last`, `_ = s.Last`),
-		take("StampTells", "webhook/argocd/stamp.go", `json.Unmarshal([]byte(op.Info[at].Value), &s) != nil {`, `true {`),
 	}
 	return in(ofProof, all)
 }
@@ -33,7 +32,7 @@ func (c *control) inProof(overlay string) (string, error) {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	// The exit status says that something starts early.
-	out, _ := exec.Command(program, "-events", "6", "-wide", "4").Output()
+	out, _ := exec.Command(program, "-events", "5", "-wide", "4").Output()
 	found := early.FindSubmatch(out)
 	if found == nil {
 		return "", nil

@@ -215,8 +215,9 @@ func (a *application) build() *argo.Application {
 	}
 	for i, e := range a.history() {
 		h := argo.RevisionHistory{
-			ID: int64(i), Revision: e.revision.text(), Source: source, DeployedAt: *e.at.stamp(), DeployStartedAt: e.started.stamp(),
-			InitiatedBy: argo.OperationInitiator{Username: "applicationset-controller", Automated: true},
+			ID: int64(i), Revision: e.revision.text(), Source: source, DeployedAt: *e.at.stamp(),
+			DeployStartedAt: e.started.stamp(),
+			InitiatedBy:     argo.OperationInitiator{Username: "applicationset-controller", Automated: true},
 		}
 		if e.by {
 			h.InitiatedBy = argo.OperationInitiator{Username: person}

@@ -55,8 +55,10 @@ func (a ask) operation(app *argo.Application, r revision) *argo.Operation {
 	case byController:
 		return &argo.Operation{
 			InitiatedBy: argo.OperationInitiator{Username: "applicationset-controller", Automated: true},
-			Info:        []*argo.Info{{Name: "Reason", Value: "ApplicationSet RollingSync triggered a sync of this Application resource"}},
-			Sync:        &argo.SyncOperation{}, Retry: argo.RetryStrategy{Limit: 5},
+			Info: []*argo.Info{{
+				Name: "Reason", Value: "ApplicationSet RollingSync triggered a sync of this Application resource",
+			}},
+			Sync: &argo.SyncOperation{}, Retry: argo.RetryStrategy{Limit: 5},
 		}
 	case dryRun:
 		sync.DryRun = true

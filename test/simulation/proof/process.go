@@ -218,7 +218,8 @@ func (p *process) Versions(_ context.Context, _ string, selector labels.Selector
 		live := app.projection
 		if selector.Matches(labels.Set(live.Application.Labels)) {
 			all = append(all, siblings.Version{
-				Name: live.Name, UID: live.UID, Owner: live.Owner, ResourceVersion: live.ResourceVersion, Labels: live.Application.Labels,
+				Name: live.Name, UID: live.UID, Owner: live.Owner, ResourceVersion: live.ResourceVersion,
+				Labels: live.Application.Labels,
 			})
 		}
 	}

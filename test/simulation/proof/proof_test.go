@@ -28,8 +28,8 @@ func TestNothingStartsEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan.Commits = 2
 			f := Explore(plan)
-			t.Logf("%d events: %d states, %d of them for stepgate, %d writes judged, %d by the handlers as well, in %s", f.Events,
-				f.States, f.Visible, f.Judged, f.Confirmed, f.Took)
+			t.Logf("%d events: %d states, %d of them for stepgate, %d writes judged, %d by the handlers as well, in %s",
+				f.Events, f.States, f.Visible, f.Judged, f.Confirmed, f.Took)
 			g := NewWithT(t)
 			g.Expect(f.Early).To(BeNil(), "%s", f.Early)
 			g.Expect(f.Events).To(Equal(plan.Events))

@@ -136,6 +136,7 @@ func (s *search) over() bool { return s.Within > 0 && time.Since(s.began) > s.Wi
 
 func (s *search) tell(events int) {
 	if s.Progress != nil {
-		fmt.Fprintf(s.Progress, "%d events: %d states, %s\n", events, len(s.seen), time.Since(s.began).Round(time.Millisecond))
+		_, _ = fmt.Fprintf(s.Progress, "%d events: %d states, %s\n", events, len(s.seen),
+			time.Since(s.began).Round(time.Millisecond))
 	}
 }

@@ -170,8 +170,8 @@ func (k *keys) whole(w *world) key {
 	j.number(uint64(w.git))
 	for i := range w.cluster {
 		c, t := &w.cluster[i], &w.truth[i]
-		j.text = append(j.text, byte(c.revision), asByte(c.pending), c.health[0], byte(c.before), c.beforeHealth[0], t.completed,
-			t.ran, byte(t.synced))
+		j.text = append(j.text, byte(c.revision), asByte(c.pending), c.health[0], byte(c.before), c.beforeHealth[0],
+			t.completed, t.ran, byte(t.synced))
 	}
 	j.text = append(j.text, asByte(w.stalled))
 	for _, late := range w.late {

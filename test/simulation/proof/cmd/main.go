@@ -37,8 +37,8 @@ func main() {
 
 // explore explores each kind of histories, up to one with an early start.
 func explore(page *report.Page, plan proof.Plan, wide int) error {
-	page.Line("%-10s %-5s %7s %5s %10s %12s %12s %10s %10s %6s", "pin", "wide", "events", "of", "states", "for stepgate", "judged",
-		"confirmed", "took", "early")
+	page.Line("%-10s %-5s %7s %5s %10s %12s %12s %10s %10s %6s", "pin", "wide", "events", "of", "states", "for stepgate",
+		"judged", "confirmed", "took", "early")
 	for _, p := range []proof.Plan{
 		plan.With(settings.PinCompared, false, plan.Events), plan.With(settings.PinQualified, false, plan.Events),
 		plan.With(settings.PinCompared, true, wide), plan.With(settings.PinQualified, true, wide),
@@ -48,8 +48,8 @@ func explore(page *report.Page, plan proof.Plan, wide int) error {
 		if f.Early != nil {
 			early = 1
 		}
-		page.Line("%-10s %-5t %7d %5d %10d %12d %12d %10d %10s %6d", p.Pin, p.Wide, f.Events, p.Events, f.States, f.Visible, f.Judged,
-			f.Confirmed, f.Took.Round(time.Second), early)
+		page.Line("%-10s %-5t %7d %5d %10d %12d %12d %10d %10s %6d", p.Pin, p.Wide, f.Events, p.Events, f.States, f.Visible,
+			f.Judged, f.Confirmed, f.Took.Round(time.Second), early)
 		if f.Early != nil {
 			page.Line("%s", f.Early)
 			return errors.New("something starts early")
