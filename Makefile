@@ -17,7 +17,7 @@ COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart dashboard pages faults soak image plugin quickstart vulncheck extension
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
-VIRTUAL := cmd/simulation test/simulation/random cmd/simulate
+VIRTUAL := cmd/simulation test/simulation/random test/simulation/proof cmd/simulate
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs. v3.6.1 has flags of its own: see
 # test/results/README.md.
@@ -157,7 +157,7 @@ chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Hel
 	go test -count=1 -timeout 20m ./test/chart
 
 .PHONY: simulate-short
-simulate-short: ## The kept histories and some random rollouts, and whether they notice that a part of the rule is taken out
+simulate-short: ## The kept histories, some random rollouts and all small ones, and whether they notice that a part of the rule is taken out
 	go test -short $(VIRTUAL:%=./%)
 	go run ./test/simulation/control -parts A5
 
@@ -369,6 +369,10 @@ simulate: ## Play 1,430,000 random rollouts in virtual time (HISTORIES, HISTORIE
 	@$(BIN)/simulate -trains -argocd all -n $(or $(TRAINS),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -evidence -argocd all -n $(or $(EVIDENCE),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -chains -argocd all -n $(or $(CHAINS),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
+
+.PHONY: prove
+prove: ## Go through all histories of a small world, of up to EVENTS (8) events, or WIDE (6) of more kinds: no early start
+	go run ./test/simulation/proof/cmd -events $(or $(EVENTS),8) -wide $(or $(WIDE),6) $(WRITE_RESULTS)
 
 .PHONY: simulate-control
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice

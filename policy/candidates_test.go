@@ -73,6 +73,15 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 		"it was broken meanwhile": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.Settings.Conditions.Soak, past.Broken = soak, noon.Add(45*time.Minute)
 		}, policy.Past{}, "e Soaking", 70*time.Minute + time.Second},
+		"an operation that nobody has seen may take it back": {func(_ *policy.Input, _ *policy.Application, past *policy.Past) {
+			past.Idle = true
+		}, policy.Past{}, "g OperationInProgress", 0},
+		"an operation that nobody has seen may have taken it back": {
+			func(_ *policy.Input, dev *policy.Application, past *policy.Past) {
+				dev.OperationSet, past.Idle, past.OperatedAt = false, true, noon
+				dev.LastOperation = policy.LastOperation{Phase: "Succeeded", StartedAt: noon.Add(50 * time.Minute)}
+			}, policy.Past{}, "g NotHealthy", 0,
+		},
 		"it is broken": {func(_ *policy.Input, dev *policy.Application, _ *policy.Past) {
 			dev.Health = "Degraded"
 		}, policy.Past{}, "g OperationInProgress", 0},

@@ -47,8 +47,16 @@ func (r Recorded) Behind(compared []Source) bool {
 // it deploys it, the sibling has completed only since that change.
 func (in *Input) completedTarget(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
-	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) &&
-		(len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))
+	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.sees(a) && in.completed(a) &&
+		!in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))
+}
+
+// sees reports whether the watch has seen the last operation of a sibling that was read: else the sibling may be on its way
+// back from what it has completed.
+func (in *Input) sees(a *Application) bool {
+	past := in.History.Past(a.Name)
+	operates := a.OperationSet || a.LastOperation.Running()
+	return (!past.Idle || !operates) && (past.OperatedAt.IsZero() || past.OperatedAt.Equal(a.LastOperation.StartedAt))
 }
 
 // notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on

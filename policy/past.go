@@ -35,6 +35,10 @@ type Past struct {
 	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same
 	// operation may show less.
 	Applied time.Time
+	// OperatedAt is when the last operation that was seen had started, and Idle says that it had ended, or that there was
+	// none; zero and false if nothing was seen.
+	OperatedAt time.Time
+	Idle       bool
 	// Altered and Unproven mean the same as for the target.
 	Altered, Unproven bool
 	// Runs is the newest entry of its history, and RunsFrom the position at which that was first seen.

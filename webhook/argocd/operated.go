@@ -85,12 +85,26 @@ func (o *operated) lastFull(spec *argo.ApplicationSpec, waits *argo.Operation) *
 	case o == nil:
 		return stampIn(waits).Last.carried(spec)
 	case isFull(*o.op) && o.phase.Completed():
-		return &Outcome{
-			Content: stampIn(o.op).Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
-			Revisions: o.revisions, Applied: o.applied, By: person(o.op.InitiatedBy), sources: o.sources,
-		}
+		return o.outcome().orApplied(stampIn(o.op).Last.carried(spec))
 	}
 	return stampIn(o.op).Last.carried(spec)
+}
+
+// outcome is that of a full sync that has ended.
+func (o *operated) outcome() *Outcome {
+	return &Outcome{
+		Content: stampIn(o.op).Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
+		Revisions: o.revisions, Applied: o.applied, By: person(o.op.InitiatedBy), sources: o.sources,
+	}
+}
+
+// orApplied is the sync before if that has applied everything, and failed in the hooks, and this one has failed before it
+// came so far: what is there is still what the other has left.
+func (o *Outcome) orApplied(before *Outcome) *Outcome {
+	if o.failed() && !o.Applied && before != nil && before.failed() && before.Applied {
+		return before
+	}
+	return o
 }
 
 // carried is an outcome that another operation carries, with the sources of the spec if it deployed those.

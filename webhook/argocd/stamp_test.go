@@ -74,6 +74,23 @@ func TestAFailureIsNotForgotten(t *testing.T) {
 	}
 }
 
+// TestAFailureInTheHooksIsNotForgotten: everything was applied then. A sync that fails before it comes so far changes nothing about
+// that, whatever it was of.
+func TestAFailureInTheHooksIsNotForgotten(t *testing.T) {
+	g := NewWithT(t)
+	app := application()
+	operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}, "Failed", 60)
+	app.Status.OperationState.SyncResult.Resources = argo.ResourceResults{{SyncPhase: "PostSync"}}
+	failed := Sibling(app).LastFull
+	g.Expect(failed.Applied).To(BeTrue())
+	for second := 61; second < 64; second++ {
+		operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: oldCommit}}, "Failed", second)
+		g.Expect(Sibling(app).LastFull).To(Equal(failed))
+	}
+	operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: oldCommit}}, "Succeeded", 64)
+	g.Expect(Sibling(app).LastFull.Phase).To(Equal("Succeeded"))
+}
+
 // TestLocalFilesAreNoRevision: Argo CD writes the revision of the spec into its result, and into the history.
 func TestLocalFilesAreNoRevision(t *testing.T) {
 	g := NewWithT(t)

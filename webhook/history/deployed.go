@@ -21,6 +21,7 @@ func (r *Record) Found(operatedAt time.Time) (found argocd.Content) {
 func (r *Record) find(p *argocd.Projection) {
 	app, last := &p.Application, &p.Application.LastOperation
 	operating := app.OperationSet || last.Running()
+	r.idle = !operating
 	synced := app.SyncStatus == "Synced"
 	if missed := !last.StartedAt.Equal(r.operatedAt); operating || missed {
 		r.operatedAt, r.found = last.StartedAt, argocd.Content{} // it may deploy anything
@@ -42,7 +43,7 @@ func (r *Record) find(p *argocd.Projection) {
 func (r *Record) sees(p *argocd.Projection) bool {
 	app, ended := &p.Application, p.Application.LastOperation.FinishedAt
 	switch {
-	case app.LastFull.AtCompared || ended.IsZero():
+	case app.LastFull.AtCompared && app.LastFull.Phase == "Succeeded" || ended.IsZero():
 		return true
 	case r.unproven == p.Compared:
 		return app.ReconciledAt.Sub(ended) > policy.ClusterLag

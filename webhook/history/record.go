@@ -59,6 +59,8 @@ type Record struct {
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply
 	// everything.
 	operatedAt, appliedAt time.Time
+	// idle says that no operation waited or ran.
+	idle bool
 }
 
 // Event is when something was seen of an Application.
@@ -106,8 +108,8 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 // target's comparison.
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
-		Completions: r.completions, Applied: r.appliedAt, Altered: r.altered, Unproven: r.unknown,
-		Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
+		Completions: r.completions, Applied: r.appliedAt, OperatedAt: r.operatedAt, Idle: r.idle,
+		Altered: r.altered, Unproven: r.unknown, Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
 	}
 	switch {
 	case r.fresh > max(changed, compared):

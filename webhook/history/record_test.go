@@ -156,6 +156,32 @@ func TestWhatWasSeenToBegin(t *testing.T) {
 	g.Expect(past.RunsFrom).To(Equal(uint64(3)))
 }
 
+// TestWhatAFailedSyncShows: one that fails may have applied nothing, and what was found before it was of before the sync
+// that came first.
+func TestWhatAFailedSyncShows(t *testing.T) {
+	operation := func(revision, phase string, started int) *argocd.Projection {
+		p := done("b", 10) // nobody has compared it since
+		app := &p.Application
+		app.LastOperation = policy.LastOperation{Phase: phase, StartedAt: second(started), FinishedAt: second(started + 1)}
+		app.LastFull = policy.FullSync{
+			Phase: phase, StartedAt: second(started), FinishedAt: second(started + 1), AtCompared: revision == "b", SameSources: true,
+		}
+		return p
+	}
+	for name, tc := range map[string]struct {
+		phase string
+		want  argocd.Content
+	}{
+		"it has failed":    {"Failed", argocd.Content{}},
+		"it has succeeded": {"Succeeded", content("b", "here")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := after(done("b", 10), operation("a", "Succeeded", 20), operation("b", tc.phase, 30))
+			NewWithT(t).Expect(r.Found(second(30))).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestARestart(t *testing.T) {
 	g := NewWithT(t)
 	states := []*argocd.Projection{done("a", 10), done("b", 20)}

@@ -107,6 +107,9 @@ func (c *control) without(p part) (noticed string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if p.of == ofProof {
+		return c.inProof(overlay)
+	}
 	program, err := build(c.dir, overlay)
 	if err != nil {
 		return "", err

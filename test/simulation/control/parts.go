@@ -60,7 +60,7 @@ const (
 // parts are first the repairs of the findings, then the rows of the rule, the conditions, the evidence and the chains. A
 // finding has the name that it has in testdata.
 func parts() []part {
-	return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence(), ofChains())
+	return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence(), ofChains(), inAll())
 }
 
 func ofFindings() []part {
