@@ -59,6 +59,26 @@ func (c *CLI) Sync(ctx context.Context, application string) (string, error) {
 	return c.app(ctx, "sync", application, "--async", "--prune")
 }
 
+// SyncUnpruned runs `argocd app sync`, which leaves there what is in git no more.
+func (c *CLI) SyncUnpruned(ctx context.Context, application string) (string, error) {
+	return c.app(ctx, "sync", application, "--async")
+}
+
+// SyncRevision runs `argocd app sync --revision`.
+func (c *CLI) SyncRevision(ctx context.Context, application, revision string) (string, error) {
+	return c.app(ctx, "sync", application, "--async", "--revision", revision)
+}
+
+// SyncDry runs `argocd app sync --dry-run`.
+func (c *CLI) SyncDry(ctx context.Context, application string) (string, error) {
+	return c.app(ctx, "sync", application, "--async", "--dry-run")
+}
+
+// SyncConfigMap runs `argocd app sync --resource` for one ConfigMap.
+func (c *CLI) SyncConfigMap(ctx context.Context, application, name string) (string, error) {
+	return c.app(ctx, "sync", application, "--async", "--resource", ":ConfigMap:"+name)
+}
+
 // SyncLocal runs `argocd app sync --local` with the manifests of a folder.
 func (c *CLI) SyncLocal(ctx context.Context, application, folder string) (string, error) {
 	return c.app(ctx, "sync", application, "--async", "--local", folder, "--local-repo-root", folder)

@@ -84,7 +84,7 @@ func (o *operated) lastFull(spec *argo.ApplicationSpec, waits *argo.Operation) *
 		return nil
 	case o == nil:
 		return stampIn(waits).Last.carried(spec)
-	case isFull(*o.op) && o.phase.Completed():
+	case o.full() && o.phase.Completed():
 		return o.outcome().orApplied(stampIn(o.op).Last.carried(spec))
 	}
 	return stampIn(o.op).Last.carried(spec)
@@ -105,6 +105,15 @@ func (o *Outcome) orApplied(before *Outcome) *Outcome {
 		return before
 	}
 	return o
+}
+
+// full is isFull, as the stamp tells, if there is one. Up to argo-cd v3.2 a status keeps fields of an operation that the
+// next one does not have, such as dryRun: setOperationState writes a merge patch. It replaces infos as a whole.
+func (o *operated) full() bool {
+	if s := stampIn(o.op); s.Version == stampVersion {
+		return o.op.Sync != nil && s.Content != (Content{})
+	}
+	return isFull(*o.op)
 }
 
 // carried is an outcome that another operation carries, with the sources of the spec if it deployed those.
@@ -161,7 +170,7 @@ func deploying(app *argo.Application, o *operated) []policy.Source {
 // fullOnly is a history without what the last operation has written there, if that deployed manifests of its own: they
 // are none of the revision that stands beside them.
 func (o *operated) fullOnly(history argo.RevisionHistories) argo.RevisionHistories {
-	if o == nil || o.op.Sync == nil || len(o.op.Sync.Manifests) == 0 || len(history) == 0 {
+	if o == nil || o.op.Sync == nil || len(o.op.Sync.Manifests) == 0 || o.full() || len(history) == 0 {
 		return history
 	}
 	newest := history.LastRevisionHistory()

@@ -91,6 +91,23 @@ func TestAFailureInTheHooksIsNotForgotten(t *testing.T) {
 	g.Expect(Sibling(app).LastFull.Phase).To(Equal("Succeeded"))
 }
 
+// TestWhatAnEarlierOperationHasLeftInTheStatus keeps fields of the operation before, as argo-cd v3.2 does: the stamp tells
+// that the last one was a full sync.
+func TestWhatAnEarlierOperationHasLeftInTheStatus(t *testing.T) {
+	for name, before := range notSyncs() {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := application()
+			operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}, "Succeeded", 40)
+			want := Sibling(app)
+			g.Expect(want.LastFull.AtCompared).To(BeTrue())
+			kept := app.Status.OperationState.Operation.Sync
+			kept.DryRun, kept.Resources, kept.Manifests = before.DryRun, before.Resources, before.Manifests
+			g.Expect(Sibling(app)).To(Equal(want))
+		})
+	}
+}
+
 // TestLocalFilesAreNoRevision: Argo CD writes the revision of the spec into its result, and into the history.
 func TestLocalFilesAreNoRevision(t *testing.T) {
 	g := NewWithT(t)

@@ -93,7 +93,7 @@ func HasRun(app *argo.Application, revs []string) bool {
 	if state == nil || !state.Phase.Completed() {
 		return false
 	}
-	if !isFull(state.Operation) {
+	if !operatedOf(state).full() {
 		full := operatedOf(state).lastFull(&app.Spec, nil)
 		return full != nil && slices.Equal(full.Revisions, revs) && full.sources.Equals(own)
 	}
@@ -114,7 +114,7 @@ func HasRun(app *argo.Application, revs []string) bool {
 func byHand(status *argo.ApplicationStatus) time.Time {
 	last, n := status.OperationState, len(status.History)
 	switch {
-	case last != nil && isFull(last.Operation):
+	case last != nil && operatedOf(last).full():
 		return unlessAutomated(last.Operation.InitiatedBy, last.StartedAt.Time)
 	case n > 0:
 		return unlessAutomated(status.History[n-1].InitiatedBy, status.History[n-1].DeployedAt.Time)

@@ -56,16 +56,19 @@ func Judge(r Rollout, observations []Observation) []Start {
 		dropOldResults(history)
 	}
 	keepDestinations(history)
-	byName := map[string][]Observation{}
+	byName, whole := map[string][]Observation{}, map[string][]Observation{}
 	for _, o := range history {
 		byName[o.Name] = append(byName[o.Name], o)
+	}
+	for name, all := range byName {
+		whole[name] = lastWhole(all)
 	}
 	var all []Start
 	for _, app := range r.Applications {
 		for _, s := range r.starts(app, byName[app.Name]) {
 			healthy := r.Healthy && !deployed(app, s, byName[app.Name])
 			for _, earlier := range r.Applications {
-				if earlier.Step < app.Step && !completed(earlier, s, app.same(s.Change), byName[earlier.Name], healthy) {
+				if earlier.Step < app.Step && !completed(earlier, s, app.same(s.Change), whole[earlier.Name], healthy) {
 					s.Behind = append(s.Behind, earlier.Name)
 				}
 			}
@@ -77,20 +80,21 @@ func Judge(r Rollout, observations []Observation) []Start {
 	return all
 }
 
-// starts are the moments at which an operation appeared on an Application, or began to deploy something else than
-// before: a retry, and an operation that a sync window has held up, may resolve the revision again. The change that a
-// start deployed is known when the operation says so. Until then, and when it never does, the newest change at its
-// start counts.
+// starts are the moments at which an operation that deploys something appeared on an Application, or began to deploy
+// something else than before: a retry, and an operation that a sync window has held up, may resolve the revision again.
+// The change that a start deployed is known when the operation says so. Until then, and when it never does, the newest
+// change at its start counts.
 func (r Rollout) starts(app Application, history []Observation) []Start {
 	var starts []Start
 	var before Observation
 	deploys := unknown
 	for _, o := range history {
-		appeared, ended := o.OperationSet && !before.OperationSet, before.OperationSet && !o.OperationSet
+		appeared, ended := o.deploys() && !before.deploys(), before.deploys() && !o.deploys()
 		if appeared {
 			starts, deploys = append(starts, app.start(o, r.newest(o.At))), unknown
 		}
-		if change := app.change(o.Operated); (ended || o.TakenUp()) && change >= 0 && change != deploys && len(starts) > 0 {
+		told := ended || o.deploys() && o.TakenUp()
+		if change := app.change(o.Operated); told && change >= 0 && change != deploys && len(starts) > 0 {
 			if deploys != unknown || before.Parked {
 				// The revision was resolved after the observation before this one.
 				starts = append(starts, app.start(before, change))
@@ -110,19 +114,32 @@ func (a Application) start(o Observation, change int) Start {
 }
 
 // completed reports whether an Application of an earlier step had completed one of the changes when a start happened:
-// it was found Synced and Healthy with exactly its state after that, by a sync or without one. A later state says
-// nothing of it: the Application may have skipped this one, or have failed at it. If healthy, it also had to be Healthy
-// at the start. A deleted Application holds nobody up.
+// it was found Synced and Healthy with exactly its state after that, by a sync or without one, and has not gone back
+// since. A later state says nothing of it: the Application may have skipped this one, or have failed at it. If healthy,
+// it also had to be Healthy at the start. A deleted Application holds nobody up.
 func completed(app Application, s Start, changes []int, history []Observation, healthy bool) bool {
 	done, last := false, Observation{}
+	var since, back time.Time // when the operation began with which it was found so, and the one that went back from that
 	for _, o := range before(s, history) {
 		last = o
-		done = done || slices.ContainsFunc(changes, func(i int) bool { return o.found(app.Changes[i]) })
+		if done && o.StartedAt.After(since) && app.precedes(o, changes) {
+			done, back = false, o.StartedAt
+		}
+		stale := !back.IsZero() && o.StartedAt.Equal(back) && !o.Later
+		if !stale && slices.ContainsFunc(changes, func(i int) bool { return o.found(app.Changes[i]) }) {
+			done, since = true, o.StartedAt
+		}
 	}
 	if last.Gone {
 		return true
 	}
 	return done && (!healthy || last.Health == "Healthy")
+}
+
+// precedes reports whether an operation deploys, or has deployed, something from before each of the changes.
+func (a Application) precedes(o Observation, changes []int) bool {
+	change := a.change(o.Operated)
+	return (o.TakenUp() || o.Finished()) && change >= 0 && change < slices.Min(changes)
 }
 
 // deployed reports whether an operation of the Application itself had deployed the change of a start before.
@@ -181,6 +198,23 @@ func keepDestinations(history []Observation) {
 		}
 		last[o.Name] = *o
 	}
+}
+
+// lastWhole is the history of an Application with what became of its last operation of everything: one of a part, or of
+// nothing, makes nobody forget that.
+func lastWhole(history []Observation) []Observation {
+	all, last, part := slices.Clone(history), Observation{}, false
+	for i := range all {
+		o := &all[i]
+		if o.OperationSet {
+			part = o.Part
+		}
+		if part {
+			o.Phase, o.StartedAt, o.Operated = last.Phase, last.StartedAt, last.Operated
+		}
+		last = *o
+	}
+	return all
 }
 
 // dropOldResults takes from every operation that is taken up the result of the operation before. Where its own one is

@@ -22,6 +22,8 @@ import (
 //	ended2   its operation ended, successful, having deployed change 2, and was not compared since
 //	done2    the same, and a comparison found it Synced with change 2
 //	failed2  its operation ended, failed
+//	tries2   a dry run of change 2 was taken up
+//	part2    it ended, successful, with change 2
 //	sick     Degraded
 //	well     Healthy
 //	gone     deleted
@@ -61,6 +63,10 @@ func history(words string) []Observation {
 			o.Synced, o.Compared = true, state
 		case "failed":
 			o.OperationSet, o.Phase, o.Operated = false, "Failed", state
+		case "tries":
+			o.OperationSet, o.DryRun, o.Part, o.Phase, o.Operated, o.StartedAt = true, true, true, "Running", state, o.At
+		case "part":
+			o.OperationSet, o.DryRun, o.Part, o.Phase, o.Operated = false, false, false, "Succeeded", state
 		case "sick":
 			o.Health = "Degraded"
 		case "well":
@@ -132,6 +138,34 @@ func TestJudge(t *testing.T) {
 		"a hook of dev's sync failed, and it is Synced": {
 			history: "dev:same1 dev:start dev:failed2 dev:same2 prod:start prod:done2",
 			want:    "dev@2 prod@2<dev",
+		},
+		"a hook of dev's sync failed, and a dry run replaces the result": {
+			history: "dev:same1 dev:start dev:failed2 dev:same2 dev:tries2 dev:part2 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev has completed the change, and a dry run replaces the result": {
+			history: "dev:same1 dev:start dev:done2 dev:tries2 dev:part2 prod:start prod:done2",
+			want:    "dev@2 prod@2",
+		},
+		"manifests that somebody has sent along are at the change in dev's history only": {
+			history: "dev:same1 dev:tries2 dev:part2 dev:later3 prod:start prod:done2",
+			want:    "prod@2<dev",
+		},
+		"dev went back to the change before": {
+			history: "dev:same1 dev:start dev:done2 dev:start dev:takes1 dev:ended1 prod:start prod:done2",
+			want:    "dev@2 dev@1 prod@2<dev",
+		},
+		"dev is going back to the change before": {
+			history: "dev:same1 dev:start dev:done2 dev:start dev:takes1 prod:start prod:done2",
+			want:    "dev@2 dev@1 prod@2<dev",
+		},
+		"dev went back, and forward again": {
+			history: "dev:start dev:done2 dev:start dev:takes1 dev:ended1 dev:start dev:takes2 dev:done2 prod:start prod:done2",
+			want:    "dev@2 dev@1 dev@2 prod@2",
+		},
+		"dev was found at the change without a sync, and goes on": {
+			history: "dev:start dev:takes1 dev:done1 dev:same2 dev:start dev:takes3 prod:start prod:done2",
+			want:    "dev@1 dev@3 prod@2",
 		},
 		"dev's sync was not compared yet": {
 			history: "dev:same1 dev:sees2 dev:start dev:ended2 prod:start prod:done2",

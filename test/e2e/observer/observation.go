@@ -23,8 +23,8 @@ type Observation struct {
 	Name string
 	// Gone says that it was deleted, or is being deleted.
 	Gone bool
-	// OperationSet says that an operation was waiting or running.
-	OperationSet bool
+	// OperationSet says that an operation was waiting or running, and DryRun that this one deploys nothing.
+	OperationSet, DryRun bool
 	// Synced says that the last comparison found nothing to do; Compared is the state it compared with.
 	Synced   bool
 	Compared State
@@ -41,6 +41,10 @@ type Observation struct {
 	Later     bool
 	StartedAt time.Time
 	Operated  State
+	// Part says that the operation that is set is none of everything that git has: a dry run, a sync of single resources,
+	// or of manifests that somebody has sent along. What the status has of an operation does not tell: up to Argo CD 3.2,
+	// that keeps fields of the one before.
+	Part bool
 }
 
 // Observe reads an Application from a watch event.
@@ -51,8 +55,9 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 	}
 	o := Observation{
 		ResourceVersion: version, At: at, Name: app.Name, Gone: deleted || app.DeletionTimestamp != nil,
-		OperationSet: app.Operation != nil,
-		Synced:       app.Status.Sync.Status == argo.SyncStatusCodeSynced,
+		OperationSet: app.Operation != nil, DryRun: app.Operation != nil && app.Operation.DryRun(),
+		Part:   app.Operation != nil && part(app.Operation.Sync),
+		Synced: app.Status.Sync.Status == argo.SyncStatusCodeSynced,
 		Compared: state(app.Status.Sync.Revision, app.Status.Sync.Revisions, app.Status.Sync.ComparedTo.Source,
 			app.Status.Sync.ComparedTo.Sources),
 		Health: string(app.Status.Health.Status),
@@ -72,10 +77,18 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 	return o, nil
 }
 
-// leftover says that of the resources nothing is OutOfSync but what has to be pruned.
+// part says that a sync is none of everything that git has.
+func part(sync *argo.SyncOperation) bool {
+	return sync != nil && (sync.DryRun || len(sync.Resources) > 0 || len(sync.Manifests) > 0)
+}
+
+// leftover says that of the resources nothing is OutOfSync but what has to be pruned. Hooks are neither.
 func leftover(resources []argo.ResourceStatus) bool {
 	pruned := false
 	for _, r := range resources {
+		if r.Hook {
+			continue
+		}
 		if r.Status != argo.SyncStatusCodeSynced && !r.RequiresPruning {
 			return false
 		}
@@ -109,6 +122,9 @@ func (o Observation) found(s State) bool {
 	goneOn := o.Operated == s && o.Compared != s && o.Later
 	return !o.OperationSet && !failed && (synced || goneOn) && o.Health == "Healthy"
 }
+
+// deploys says that an operation is waiting or running that deploys something.
+func (o Observation) deploys() bool { return o.OperationSet && !o.DryRun }
 
 // Finished says that no operation is waiting or running, and the last one succeeded.
 func (o Observation) Finished() bool { return !o.OperationSet && o.Phase == "Succeeded" }
