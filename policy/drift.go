@@ -8,9 +8,10 @@ import "slices"
 //
 // It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
-// second than the one of its last operation. A new destination is no drift.
+// second than the one of its last operation. A new destination is no drift, and what a failed sync has left is none, either.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.alteredSince(a) || a.LastSync.FinishedAt.IsZero() ||
+		a.LastFull.failed() && !a.LastFull.AtCompared ||
 		!a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
