@@ -130,6 +130,8 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 	if old != nil {
 		m.truth.latest.admittedStep = min(a.w.admittedStep(m, app), a.w.admittedStep(m, old))
 	}
+	o := a.w.sought(m, old, app)
+	a.w.asks(m, o.content, o.revisions)
 	a.w.admitted(m, old, app)
 	a.w.admittedAfter(m, old, app)
 	a.w.startsDue(m)

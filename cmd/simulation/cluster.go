@@ -138,6 +138,7 @@ func (w *world) install(m *member) {
 	revisions := w.heads(m)
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
 	m.truth.synced = m.live.content
+	w.asks(m, m.live.content, revisions)
 	m.proof = longAgo()
 	for _, revision := range revisions {
 		m.resolvedAt[revision] = -time.Hour
@@ -171,8 +172,11 @@ func (w *world) install(m *member) {
 	}
 	app.Status.History = argo.RevisionHistories{entry}
 	app.Status.OperationState = &argo.OperationState{
-		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: at, FinishedAt: &at,
+		Phase: "Succeeded", Operation: argo.Operation{Sync: syncOf(app, revisions).Sync}, StartedAt: at, FinishedAt: &at,
 		SyncResult: result,
+	}
+	if !w.scenario.Unstamped {
+		stamp(app)
 	}
 	w.api.write(app)
 }

@@ -151,6 +151,7 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 	}
 	what := c.w.contentOf(&deployed, revisions)
 	m.operates, m.truth.failed = deploying(what, revisions), ""
+	c.w.asks(m, what, revisions)
 	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)
 	failed := c.deploy(m, what, next.SyncResult)
 	c.store(name, &next)
@@ -212,7 +213,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		c.w.tell(Happening{Kind: Failed, Application: name})
 	default:
 		next.Phase = synccommon.OperationSucceeded
-		m.live.pending, m.truth.synced = false, m.live.content
+		m.live.pending, m.truth.under, m.truth.synced = false, false, m.live.content
 		c.w.synced(m, &next)
 		c.record(name, &next)
 	}
@@ -273,7 +274,7 @@ func (c *appController) finalize(name string) {
 	m := c.w.members[name]
 	m.live = live{settling: m.live.settling + 1}
 	m.truth.reached, m.truth.ran, m.truth.synced, m.proof = nothing(), nothing(), content{}, proof{}
-	m.truth.completed = [6]map[int]bool{}
+	m.truth.completed, m.truth.returns = [6]map[int]bool{}, returns{}
 	c.w.api.remove(name)
 	if m.imaged {
 		m.imaged = false // the generator gives it from now on

@@ -167,6 +167,8 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Takes, err = time.ParseDuration(value)
 		case "retry-refresh":
 			s.RetryRefresh = true
+		case "unstamped":
+			s.Unstamped = true
 		case "no-grace":
 			s.NoGrace = true
 		case "pin":

@@ -39,7 +39,7 @@ func (w *world) schedule() (last time.Duration) {
 //	leftover APP                  a resource of it has to be pruned, and nobody does: it is OutOfSync for good
 //	local APP | foreign APP       a user syncs manifests of his own, or another source
 //	dryrun APP | part APP         a user makes a dry run, or, in the first step, a sync of one resource, which changes nothing
-//	sync APP | rollback APP       argocd-server writes an operation for a user: to HEAD, or to what it ran before
+//	sync APP | rollback APP [N]   argocd-server writes an operation for a user: to HEAD, or to what it ran before, or N before that
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
@@ -168,7 +168,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "try":
 		w.try(m)
 	case "rollback":
-		w.rollback(m)
+		w.rollback(m, number(args[1]))
 	case "drift":
 		m.live.drifted = m.live.exists
 		w.app.liveChanged(m.name)

@@ -23,8 +23,10 @@ type truth struct {
 	// written while another one is tried again and again does not replace that.
 	admitting
 	latest admitting
-	// had are the contents of its sources that it has completed, by their numbers.
+	// had are the contents of its sources that it has completed, by their numbers, and gone back from or not.
 	had [2]map[int]bool
+	// returns is what it has gone back from.
+	returns
 	// synced is what the last sync that succeeded has deployed.
 	synced content
 	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
@@ -64,8 +66,10 @@ type admitting struct {
 //
 // E has completed a state if, at any time since that state landed, E had the content of that state deployed, by a sync
 // that succeeded, and was Healthy. Whether Argo CD or the gate knew does not count. A later state says nothing of an
-// earlier one: E may have skipped it, or have failed at it. Nothing takes a state back: an Application that fails or
-// drifts after it was done, or is rolled back, has been done. States that a branch points to once more are new ones.
+// earlier one: E may have skipped it, or have failed at it. An Application that fails or drifts after it was done has
+// been done. But who has E go back to a revision that E was asked for before, or to older values, takes back what E was
+// asked for since, from the moment of that operation on, whatever becomes of it: then only what E completes after a sync
+// that succeeded counts. What was admitted before that moment may start. States that a branch points to once more are new ones.
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as
 // by the generator, already two seconds before the operation was admitted. With tracks, it is not if the generator gives
@@ -77,8 +81,8 @@ type admitting struct {
 // may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has
 // completed. Every other sync by a user counts.
 //
-// A user may also name a content of a source that every E has completed before, whenever that was, unless Argo CD shows
-// it as the next change. With pin=qualified, a content of a source that E has completed counts, whenever that was: the
+// A user may also name a content of a source that every E has completed before, whenever that was, and not gone back
+// from, unless Argo CD shows it as the next change. With pin=qualified, such a content counts, whenever that was: the
 // train goes by revisions, and a branch that comes back to one has no other.
 //
 // In a chain of ApplicationSets, a start is early if an Application of what comes right before has not completed what had
@@ -132,10 +136,11 @@ func (e Early) String() string {
 
 // note brings up to date what an Application has reached.
 func (w *world) note(m *member) {
-	if !m.live.exists || m.live.pending || m.live.health != "Healthy" {
+	if !m.live.exists || m.live.pending || m.live.health != "Healthy" || m.truth.under {
 		return
 	}
 	w.proves(m)
+	m.finds()
 	for i := range m.sources {
 		if m.truth.had[i] == nil {
 			m.truth.had[i] = map[int]bool{}
@@ -234,10 +239,10 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 func (w *world) misses(m *member, at states, i, n int, e *member, j int) (need int, missing bool) {
 	need = w.needed(m, i, n, e, j)
 	if w.part(m, i) != w.part(e, j) {
-		return need, e.truth.reached[j] < need
+		return need, w.reached(e, j, m.truth.admitted) < need
 	}
 	for k := n; k <= at[i]; k++ {
-		if e.truth.completed[j][k] {
+		if w.completed(e, j, k, m.truth.admitted) {
 			return need, false
 		}
 	}
@@ -254,9 +259,10 @@ func (w *world) shares(m *member, at states, e *member, j int) bool {
 	return false
 }
 
-// proven reports whether e has completed the content of a state of a source, at any time, and that is enough.
+// proven reports whether e has completed the content of a state of a source, at any time, and not gone back from it, and
+// that is enough.
 func (w *world) proven(m, e *member, j, n int) bool {
-	return (w.onTrain() || m.truth.back) && w.had(e, j, n)
+	return (w.onTrain() || m.truth.back) && w.had(e, j, n) && !e.tookBack(j, w.pieceAt(e, j, n), m.truth.admitted)
 }
 
 // onTrain reports whether Applications may deploy what the earlier steps have completed, and gone on from.

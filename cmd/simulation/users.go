@@ -60,13 +60,17 @@ func (w *world) try(m *member) {
 	w.userSync(m, []string{b.tried})
 }
 
-// rollback syncs to the newest entry of the history that is not what is deployed.
-func (w *world) rollback(m *member) {
+// rollback syncs to an entry of the history: the newest that is not what was deployed last, or one so many before it.
+func (w *world) rollback(m *member, before int) {
 	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || len(app.Status.History) < 2 {
+	if app == nil || app.Operation != nil {
 		return
 	}
-	entry := app.Status.History[len(app.Status.History)-2]
+	older := deployments(app.Status.History)
+	if len(older) < 2 {
+		return
+	}
+	entry := older[max(len(older)-2-before, 0)]
 	sync := &argo.SyncOperation{
 		Revision: entry.Revision, Revisions: entry.Revisions,
 		SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}},
@@ -77,6 +81,18 @@ func (w *world) rollback(m *member) {
 		sync.Source = &entry.Source
 	}
 	w.serverWrites(app, sync)
+}
+
+// deployments are the entries of a history without those that deployed the same again.
+func deployments(history argo.RevisionHistories) (all argo.RevisionHistories) {
+	for _, h := range history {
+		if n := len(all); n > 0 && all[n-1].Revision == h.Revision && slices.Equal(all[n-1].Revisions, h.Revisions) &&
+			all[n-1].Source.Equals(&h.Source) && all[n-1].Sources.Equals(h.Sources) {
+			continue
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 // syncNothing is an operation by a user that is no sync of what the branch has: a dry run, or, in the first step, a sync of

@@ -28,23 +28,24 @@ func (p part) and(file string, texts ...string) part {
 }
 
 const (
-	evaluate  = "policy/evaluate.go"
-	done      = "policy/done.go"
-	revision  = "policy/revision.go"
-	target    = "webhook/argocd/target.go"
-	pin       = "webhook/argocd/pin.go"
-	hold      = "webhook/mutate.go"
-	release   = "webhook/release/look.go"
-	need      = "webhook/release/need.go"
-	deployed  = "webhook/history/deployed.go"
-	settling  = "policy/reason_spec_settling.go"
-	failing   = "policy/reason_application_set_failing.go"
-	older     = "policy/reason_comparison_older.go"
-	outdated  = "policy/reason_target_outdated.go"
-	notSynced = "policy/reason_not_synced.go"
-	operation = "policy/reason_operation_failed.go"
-	stale     = "policy/reason_health_stale.go"
-	again     = "policy/reason_already_synced.go"
+	evaluate    = "policy/evaluate.go"
+	done        = "policy/done.go"
+	revision    = "policy/revision.go"
+	target      = "webhook/argocd/target.go"
+	pin         = "webhook/argocd/pin.go"
+	hold        = "webhook/mutate.go"
+	release     = "webhook/release/look.go"
+	need        = "webhook/release/need.go"
+	deployed    = "webhook/history/deployed.go"
+	completions = "webhook/history/completions.go"
+	settling    = "policy/reason_spec_settling.go"
+	failing     = "policy/reason_application_set_failing.go"
+	older       = "policy/reason_comparison_older.go"
+	outdated    = "policy/reason_target_outdated.go"
+	notSynced   = "policy/reason_not_synced.go"
+	operation   = "policy/reason_operation_failed.go"
+	stale       = "policy/reason_health_stale.go"
+	again       = "policy/reason_already_synced.go"
 )
 
 const (
@@ -123,6 +124,7 @@ func ofFindings() []part {
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
+		take("TakeBack", completions, `len(to) == 0 || at < 0`, `len(to) >= 0 || at < 0`),
 		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
