@@ -116,7 +116,7 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
 		return errors.New(`admission webhook "operation.stepgate.io" denied the request: ` + v.Message)
 	}
-	if !syncs(app.Operation) {
+	if !isFull(app.Operation) {
 		a.write(app)
 		return nil
 	}

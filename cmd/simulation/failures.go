@@ -72,7 +72,7 @@ func (w *world) hydratesOther(e *member) bool {
 // failedAt are the revisions at which an Application has failed, or is Degraded as Argo CD knows; nil when it is well.
 func (w *world) failedAt(e *member) []string {
 	app := w.api.apps[e.name]
-	state := app.Status.OperationState
+	state := w.full(e.name)
 	switch failed := w.failed(e.name); {
 	case failed && state.SyncResult != nil && state.SyncResult.Revision != "":
 		return []string{state.SyncResult.Revision}

@@ -130,17 +130,6 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 	} else {
 		next.SyncResult.Source, next.SyncResult.Revision = sources[0], revisions[0]
 	}
-	if !syncs(&state.Operation) {
-		c.store(name, &next)
-		c.after(c.w.delay(100*time.Millisecond), func() { c.pass(name, &next) })
-		return
-	}
-	c.w.logf("%s starts to sync %v", name, revisions)
-	kind := Started
-	if state.RetryCount > 0 {
-		kind = Retried
-	}
-	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
 	// The operation may bring sources of its own. The destination is always the one of the specification.
 	deployed := spec
 	switch {
@@ -150,6 +139,16 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		deployed.Source = op.Source
 	}
 	what := c.w.contentOf(&deployed, revisions)
+	if !isFull(&state.Operation) {
+		c.special(m, what, &next)
+		return
+	}
+	c.w.logf("%s starts to sync %v", name, revisions)
+	kind := Started
+	if state.RetryCount > 0 {
+		kind = Retried
+	}
+	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
 	m.operates, m.truth.failed = deploying(what, revisions), ""
 	c.w.asks(m, what, revisions)
 	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)
@@ -178,13 +177,18 @@ func (c *appController) deploy(m *member, what content, result *argo.SyncOperati
 	return true
 }
 
-// pass completes an operation that has deployed nothing. Argo CD writes no history for it.
+// pass completes an operation that is no sync of the whole Application. Of those, Argo CD writes history for manifests
+// that somebody has brought along, as if the revision beside them were deployed.
 func (c *appController) pass(name string, state *argo.OperationState) {
 	if c.w.api.apps[name] != nil {
 		next, at := *state, c.stamp(name)
 		next.FinishedAt, next.Phase = &at, synccommon.OperationSucceeded
-		c.w.logf("the operation of %s ends, which has deployed nothing", name)
+		c.w.logf("the operation of %s ends, which was no full sync", name)
+		if len(next.Operation.Sync.Manifests) > 0 {
+			c.record(name, &next)
+		}
 		c.store(name, &next)
+		c.w.note(c.w.members[name])
 		c.refresh(name, forceResolve)
 	}
 	c.operated(name)
@@ -217,6 +221,9 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		c.w.synced(m, &next)
 		c.record(name, &next)
 	}
+	if !again {
+		m.truth.full = &next
+	}
 	c.w.logf("the operation of %s ends: failed=%t again=%t", name, failed, again)
 	c.store(name, &next)
 	c.w.note(m)
@@ -237,7 +244,7 @@ func (c *appController) record(name string, state *argo.OperationState) {
 	result := state.SyncResult
 	entry := argo.RevisionHistory{
 		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources,
-		DeployedAt:  *state.FinishedAt,
+		DeployedAt: *state.FinishedAt, DeployStartedAt: &state.StartedAt,
 		InitiatedBy: state.Operation.InitiatedBy,
 	}
 	c.w.api.edit(name, func(app *argo.Application) {

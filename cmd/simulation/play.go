@@ -37,8 +37,9 @@ func (w *world) schedule() (last time.Duration) {
 //	relabel APP STEP              a user writes its label, until the ApplicationSet controller writes it again
 //	invalid APP | valid APP       the ApplicationSet controller cannot write it, or can again
 //	leftover APP                  a resource of it has to be pruned, and nobody does: it is OutOfSync for good
-//	local APP | foreign APP       a user syncs manifests of his own, or another source
-//	dryrun APP | part APP         a user makes a dry run, or, in the first step, a sync of one resource, which changes nothing
+//	local APP | foreign APP       a user syncs manifests of his own, or another source; that is denied in later steps
+//	dryrun APP                    a user makes a dry run
+//	part APP | partial APP        in the first step, a user syncs one resource: one that is as it should be, or the only one that differs
 //	sync APP | rollback APP [N]   argocd-server writes an operation for a user: to HEAD, or to what it ran before, or N before that
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
@@ -202,10 +203,13 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "leftover":
 		m.leftover = !w.traits.legacy // 3.2 would sync it again and again, for ever
 		w.app.liveChanged(m.name)
-	case "dryrun", "part":
-		w.syncNothing(m, verb == "dryrun")
-	case "local", "foreign":
-		w.syncOwn(m, verb == "local")
+	case byLocal:
+		w.syncSpecially(m, verb)
+		w.syncOwn(m, true)
+	case byDryRun, byPart, byPartial:
+		w.syncSpecially(m, verb)
+	case "foreign":
+		w.syncOwn(m, false)
 	case "hydration":
 		m.hydrationFails = args[1] == "fails"
 	}

@@ -194,7 +194,7 @@ func (w *world) unknown(name string) bool {
 }
 
 func (w *world) failed(name string) bool {
-	state := w.api.apps[name].Status.OperationState
+	state := w.full(name)
 	return state != nil && (state.Phase == synccommon.OperationFailed || state.Phase == synccommon.OperationError)
 }
 

@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // sameMoment is how close two changes of different repositories may land for them to have no order. One second is the
@@ -31,6 +33,8 @@ type truth struct {
 	synced content
 	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
 	failed string
+	// full is how the last full sync ended.
+	full *argo.OperationState
 	// refused is the last refusal of an operation, and what was refused.
 	refused      Verdict
 	refusedWrite Write

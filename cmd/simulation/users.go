@@ -95,24 +95,6 @@ func deployments(history argo.RevisionHistories) (all argo.RevisionHistories) {
 	return all
 }
 
-// syncNothing is an operation by a user that is no sync of what the branch has: a dry run, or, in the first step, a sync of
-// one resource, which is as it should be.
-func (w *world) syncNothing(m *member, dryRun bool) {
-	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated == 0 ||
-		!dryRun && (m.generated != 1 || stepOf(app) != 1) {
-		return
-	}
-	sync := syncOf(app, w.heads(m)).Sync
-	if sync.DryRun = dryRun; !dryRun {
-		sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "settings"}}
-	}
-	w.serverWrites(app, sync)
-}
-
-// syncs reports whether an operation deploys what the branch has.
-func syncs(op *argo.Operation) bool { return !op.Sync.DryRun && len(op.Sync.Resources) == 0 }
-
 // askRefresh sets the refresh annotation.
 func (w *world) askRefresh(name, who string) {
 	app := w.api.apps[name]
@@ -154,38 +136,4 @@ func (w *world) relabel(m *member, step int) {
 		app.Labels = maps.Clone(app.Labels)
 		app.Labels["step"] = strconv.Itoa(step)
 	})
-}
-
-// syncOwn is a sync of manifests that a user brings along, or of another source. Nothing of it may start in a later
-// step. In the first one it is not played, nor where the generator has moved it to a later one, and the ApplicationSet
-// controller has not said so yet.
-func (w *world) syncOwn(m *member, local bool) {
-	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 ||
-		w.api.orphaned(app) {
-		return
-	}
-	later := func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == m.name && s.Step != "1" }
-	if stepOf(app) < 2 && !slices.ContainsFunc(m.family.live.Status.ApplicationStatus, later) {
-		return
-	}
-	source := app.Spec.GetSource()
-	source.Path = "elsewhere"
-	sync := &argo.SyncOperation{Source: &source, Revision: w.heads(m)[0]}
-	if local {
-		sync.Source, sync.Manifests = nil, []string{`{"kind":"ConfigMap"}`}
-	}
-	next := *app
-	next.Operation = byUser(sync)
-	write := Write{Old: app, New: &next, By: serverAccount}
-	if write.New = w.gate.Mutate(write); write.New.Operation == nil {
-		return
-	}
-	v := w.gate.Decide(write)
-	w.logf("somebody syncs content of his own to %s: %s", m.name, v)
-	if v.Allowed && !w.bypassed() {
-		w.early = append(w.early, Early{
-			At: w.now, Target: m.name, Missing: "content of its own", Kind: "foreign", Reason: string(v.Reason),
-		})
-	}
 }
