@@ -139,6 +139,7 @@ func (w *world) install(m *member) {
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
 	m.truth.synced = m.live.content
 	w.asks(m, m.live.content, revisions)
+	m.truth.ended = []string{deploying(m.live.content, revisions)}
 	m.proof = longAgo()
 	for _, revision := range revisions {
 		m.resolvedAt[revision] = -time.Hour

@@ -55,6 +55,10 @@ func (c *appController) processOperation(name string) {
 func (c *appController) begin(app *argo.Application) {
 	name := app.Name
 	old := app.Status.OperationState
+	if terminates(app) {
+		c.terminated(name)
+		return
+	}
 	state := &argo.OperationState{Phase: synccommon.OperationRunning, Operation: *app.Operation, StartedAt: c.stamp(name)}
 	if old != nil && !old.Phase.Completed() {
 		next := *old
@@ -76,7 +80,18 @@ func (c *appController) begin(app *argo.Application) {
 		c.operated(name) // a closed sync window parks it; the next refresh looks again
 		return
 	}
-	c.after(c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
+	c.during(name, c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
+}
+
+// during goes on with a sync after a while, if nobody terminates it.
+func (c *appController) during(name string, d time.Duration, do func()) {
+	x := c.worker(name)
+	sync := x.sync
+	c.after(d, func() {
+		if x.sync == sync {
+			do()
+		}
+	})
 }
 
 // resolvedTo is when Argo CD had last resolved a branch to a revision before the operation was admitted. A revision
@@ -154,7 +169,8 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)
 	failed := c.deploy(m, what, next.SyncResult)
 	c.store(name, &next)
-	c.after(c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })
+	c.w.restartsAmid(m)
+	c.during(name, c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })
 	m.slowSync = 0
 }
 
@@ -210,13 +226,10 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.RetryCount++
 	case failed:
 		next.Phase = synccommon.OperationFailed
-		m.truth.failed = m.operates
-		if spec := c.w.api.apps[name].Spec; m.live.content != c.w.contentOf(&spec, c.w.heads(m)) || m.proof.applied {
-			m.proof.broken = c.w.now // else it has what the branch has by now, and only what it has not was tried
-		}
-		c.w.tell(Happening{Kind: Failed, Application: name})
+		c.w.fails(m)
 	default:
 		next.Phase = synccommon.OperationSucceeded
+		m.truth.ended = append(m.truth.ended, m.operates)
 		m.live.pending, m.truth.under, m.truth.synced = false, false, m.live.content
 		c.w.synced(m, &next)
 		c.record(name, &next)
@@ -248,8 +261,11 @@ func (c *appController) record(name string, state *argo.OperationState) {
 		InitiatedBy: state.Operation.InitiatedBy,
 	}
 	c.w.api.edit(name, func(app *argo.Application) {
-		entry.ID = int64(len(app.Status.History))
-		app.Status.History = append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
+		if n := len(app.Status.History); n > 0 {
+			entry.ID = app.Status.History[n-1].ID + 1
+		}
+		history := append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
+		app.Status.History = history.Trunc(app.Spec.GetRevisionHistoryLimit())
 	})
 }
 

@@ -40,6 +40,7 @@ func (w *world) schedule() (last time.Duration) {
 //	local APP | foreign APP       a user syncs manifests of his own, or another source; that is denied in later steps
 //	dryrun APP                    a user makes a dry run
 //	part APP | partial APP        in the first step, a user syncs one resource: one that is as it should be, or the only one that differs
+//	terminate APP                 a user terminates the operation that runs
 //	sync APP | rollback APP [N]   argocd-server writes an operation for a user: to HEAD, or to what it ran before, or N before that
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
@@ -61,6 +62,8 @@ func (w *world) schedule() (last time.Duration) {
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
 //	restart due                   of a replica of stepgate at the moment at which it was going to look again
+//	restart all                   of all replicas of stepgate
+//	amid APP                      the same, in the middle of its next sync
 //	outage D                      the API server cannot reach the mutating webhook for D: it goes on without it
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
@@ -208,6 +211,10 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		w.syncOwn(m, true)
 	case byDryRun, byPart, byPartial:
 		w.syncSpecially(m, verb)
+	case "amid":
+		m.amid = true
+	case "terminate":
+		w.terminate(m)
 	case "foreign":
 		w.syncOwn(m, false)
 	case "hydration":
@@ -267,6 +274,8 @@ func (w *world) restart(who string) {
 	case "stepgate":
 		w.restarted = w.now
 		w.gate.Restart(w.api.version)
+	case "all":
+		w.restartAll()
 	case "due":
 		w.conditions.restarts++
 	case "application":
@@ -275,6 +284,14 @@ func (w *world) restart(who string) {
 		for _, f := range w.families {
 			f.controller.wake()
 		}
+	}
+}
+
+// restartAll starts every replica of stepgate again, one right after the other.
+func (w *world) restartAll() {
+	w.restarted = w.now
+	for n := range w.scenario.Replicas {
+		w.gate.Restart(n)
 	}
 }
 

@@ -37,6 +37,14 @@ func (w *world) syncSpecially(m *member, verb string) {
 	w.serverWrites(app, sync)
 }
 
+// restartsAmid starts stepgate again in the middle of a sync that has begun, where that was asked for.
+func (w *world) restartsAmid(m *member) {
+	if m.amid {
+		m.amid = false
+		w.after(w.delay(50*time.Millisecond), w.restartAll)
+	}
+}
+
 // isFull reports whether an operation syncs the whole Application from its sources.
 func isFull(op *argo.Operation) bool {
 	return !op.Sync.DryRun && len(op.Sync.Resources) == 0 && len(op.Sync.Manifests) == 0
@@ -57,7 +65,8 @@ func (c *appController) special(m *member, what content, state *argo.OperationSt
 	}
 	next := *state
 	c.store(m.name, &next)
-	c.after(c.w.delay(100*time.Millisecond), func() { c.pass(m.name, &next) })
+	c.w.restartsAmid(m)
+	c.during(m.name, c.w.delay(100*time.Millisecond), func() { c.pass(m.name, &next) })
 }
 
 // full is the last full sync of an Application, as its status tells it, or as it ended before something else took the

@@ -33,6 +33,8 @@ type truth struct {
 	synced content
 	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
 	failed string
+	// ended is what its syncs that succeeded have deployed, in their order.
+	ended []string
 	// full is how the last full sync ended.
 	full *argo.OperationState
 	// refused is the last refusal of an operation, and what was refused.
