@@ -70,7 +70,7 @@ func (w *world) isDue(m *member) bool {
 		if deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision}) == m.truth.failed {
 			return false // nobody goes back by himself
 		}
-		if hasRun(app, revision) {
+		if hasRun(app, revision) || slices.Contains(m.truth.ended, deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision})) {
 			// The branch was set back to it, or somebody has rolled it back: nobody can tell, and offers nothing older.
 			return n == newest && w.isPending(m.name) && w.mayDeploy(m, app, revision)
 		}

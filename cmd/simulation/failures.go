@@ -52,8 +52,10 @@ func (w *world) hasFailedAt(e *member, o *sought) bool {
 	}
 	for i, b := range e.sources {
 		now := b.original(revisionAt(compared, i))
-		if j := slices.IndexFunc(o.m.sources, func(own *branch) bool { return own.origin() == b.origin() }); j >= 0 {
-			now = o.m.sources[j].original(revisionAt(o.revisions, j))
+		for j, own := range o.m.sources {
+			if w.part(o.m, j) == w.part(e, i) {
+				now = own.original(revisionAt(o.revisions, j))
+			}
 		}
 		if b.original(revisionAt(at, i)) != now {
 			return false

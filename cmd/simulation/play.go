@@ -35,6 +35,7 @@ func (w *world) schedule() (last time.Duration) {
 //	recreate                      the ApplicationSet is deleted without its Applications, and created again at once
 //	label APP STEP | add APP STEP | remove APP      the generator gives an Application another step, a new one, or no more
 //	relabel APP STEP              a user writes its label, until the ApplicationSet controller writes it again
+//	retrack APP TRACK             the same of its label track
 //	invalid APP | valid APP       the ApplicationSet controller cannot write it, or can again
 //	leftover APP                  a resource of it has to be pruned, and nobody does: it is OutOfSync for good
 //	local APP | foreign APP       a user syncs manifests of his own, or another source; that is denied in later steps
@@ -42,6 +43,7 @@ func (w *world) schedule() (last time.Duration) {
 //	part APP | partial APP        in the first step, a user syncs one resource: one that is as it should be, or the only one that differs
 //	terminate APP                 a user terminates the operation that runs
 //	sync APP | rollback APP [N]   argocd-server writes an operation for a user: to HEAD, or to what it ran before, or N before that
+//	named APP POSITION N          the same to HEAD, but the source at a position, which is 1 or 2, to N states before that
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
@@ -199,7 +201,9 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "image":
 		w.updateImage(m)
 	case "relabel":
-		w.relabel(m, number(args[1]))
+		w.relabel(m, "step", strconv.Itoa(number(args[1])))
+	case "retrack":
+		w.relabel(m, "track", args[1])
 	case "invalid", "valid":
 		m.invalid = verb == "invalid"
 		m.family.controller.wake()
@@ -213,6 +217,8 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		w.syncSpecially(m, verb)
 	case "amid":
 		m.amid = true
+	case "named":
+		w.userSync(m, w.named(m, number(args[1]), number(args[2])))
 	case "terminate":
 		w.terminate(m)
 	case "foreign":

@@ -124,6 +124,11 @@ func deploying(what content, revisions []string) string { return fmt.Sprint(what
 // places are how many Applications of a step may be synced at a time, and how many are beside one; others says that
 // somebody else has just started one of them.
 func (w *world) places(m *member) (most, taken int, others bool) {
+	return w.placesAmong(m, func(*member) bool { return true })
+}
+
+// placesAmong counts only some.
+func (w *world) placesAmong(m *member, counts func(*member) bool) (most, taken int, others bool) {
 	limit := w.scenario.steps()[max(m.generated, 1)-1].MaxUpdate
 	if limit == nil {
 		return len(w.names) + 1, 0, false
@@ -131,7 +136,7 @@ func (w *world) places(m *member) (most, taken int, others bool) {
 	size := 0
 	for _, name := range w.names {
 		other, app := w.members[name], w.api.apps[name]
-		if other.generated != m.generated || other.family != m.family || app == nil {
+		if other.generated != m.generated || other.family != m.family || app == nil || !counts(other) {
 			continue
 		}
 		size++

@@ -3,7 +3,6 @@ package simulation
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -16,6 +15,17 @@ func (w *world) userSync(m *member, revisions []string) {
 		return
 	}
 	w.serverWrites(app, syncOf(app, revisions).Sync)
+}
+
+// named are the revisions that a user names by the position of a source: that one is so many states before the head of its
+// branch.
+func (w *world) named(m *member, position, before int) []string {
+	revisions := w.heads(m)
+	if i := position - 1; i >= 0 && i < len(m.sources) {
+		b := m.sources[i]
+		revisions[i] = b.states[max(b.head()-before, 0)].revision
+	}
+	return revisions
 }
 
 // byHand makes somebody look every 20 s whether the earlier steps are done, and sync an Application then.
@@ -126,14 +136,15 @@ func (w *world) askRefreshAgain(name string) {
 	})
 }
 
-// relabel gives an Application the label of another step. The ApplicationSet controller is about to write it again.
-func (w *world) relabel(m *member, step int) {
+// relabel gives an Application another label: of another step, or of another track. The ApplicationSet controller is about
+// to write it again.
+func (w *world) relabel(m *member, label, value string) {
 	if w.api.apps[m.name] == nil || m.generated == 0 {
 		return
 	}
-	m.relabelled = true
+	m.relabelled = m.relabelled || label == "step"
 	w.api.edit(m.name, func(app *argo.Application) {
 		app.Labels = maps.Clone(app.Labels)
-		app.Labels["step"] = strconv.Itoa(step)
+		app.Labels[label] = value
 	})
 }

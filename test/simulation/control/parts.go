@@ -124,6 +124,7 @@ func ofFindings() []part {
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
+		take("ByPosition", revision, `if len(as) == len(bs) {`, `if len(as) < 0 {`),
 		take("TakeBack", completions, `len(to) == 0 || at < 0`, `len(to) >= 0 || at < 0`),
 		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
