@@ -56,11 +56,11 @@ func (c *appController) special(m *member, what content, state *argo.OperationSt
 	case op.DryRun:
 	case len(op.Manifests) > 0:
 		c.w.apply(m, c.w.ownContent(what))
-		m.live.pending, m.truth.synced = false, m.live.content
+		m.live.pending = false
 	case op.Resources[0].Name == byPartial:
 		c.w.apply(m, what)
 		if c.w.effectOf(what) != hook {
-			m.live.pending, m.truth.synced = false, m.live.content
+			m.live.pending = false
 		}
 	}
 	next := *state

@@ -29,7 +29,7 @@ type truth struct {
 	had [2]map[int]bool
 	// returns is what it has gone back from.
 	returns
-	// synced is what the last sync that succeeded has deployed.
+	// synced is what the last full sync that succeeded has deployed.
 	synced content
 	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
 	failed string
