@@ -22,6 +22,8 @@ type content struct {
 type live struct {
 	exists  bool
 	content content
+	// instead is what a sync has deployed where somebody has put manifests of his own in its place; nil where nobody has.
+	instead *content
 	// drifted says that somebody has changed it by hand.
 	drifted bool
 	health  string

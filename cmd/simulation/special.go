@@ -55,7 +55,9 @@ func (c *appController) special(m *member, what content, state *argo.OperationSt
 	switch op := state.Operation.Sync; {
 	case op.DryRun:
 	case len(op.Manifests) > 0:
+		was, proof := *m.live.synced(), m.proof
 		c.w.apply(m, c.w.ownContent(what))
+		m.live.instead, m.proof.applied, m.proof.relocated = &was, proof.applied, proof.relocated
 		m.live.pending = false
 	case op.Resources[0].Name == byPartial:
 		c.w.apply(m, what)

@@ -111,7 +111,8 @@ type admitting struct {
 //
 // Gone on: a failure counts against the budget only while Argo CD compares the failed Application with what it has
 // failed at, and hydrates nothing newer for it. Who has started a sync by hand is known only while nothing else is
-// deployed. Moved: Argo CD's history does not have destinations, and a new one does not make the soak time start again.
+// deployed. Moved: Argo CD's history does not have destinations, and a new one does not make the soak time start again; nor do manifests
+// that somebody brings along, as drift does not.
 //
 // A destination under way: nothing that judges writes of operations can prevent it. An operation names its revisions
 // and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
