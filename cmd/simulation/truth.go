@@ -89,7 +89,8 @@ type admitting struct {
 //
 // A user may also name a content of a source that every E has completed before, whenever that was, and not gone back
 // from, unless Argo CD shows it as the next change. With pin=qualified, such a content counts, whenever that was: the
-// train goes by revisions, and a branch that comes back to one has no other.
+// train goes by revisions, and a branch that comes back to one has no other. Beside a change of P alone, it need not be
+// the newest that had landed before that.
 //
 // In a chain of ApplicationSets, a start is early if an Application of what comes right before has not completed what had
 // landed in its own sources two seconds before the change, or a later state; or if it is not Healthy, or has an
@@ -215,7 +216,8 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 		}
 		w.note(e)
 		for j := range e.components() {
-			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(m, e, j, need) {
+			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(m, e, j, need) &&
+				!w.rides(m, at, e, j) {
 				found := Early{
 					At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason),
 				}
@@ -270,6 +272,17 @@ func (w *world) shares(m *member, at states, e *member, j int) bool {
 // that is enough.
 func (w *world) proven(m, e *member, j, n int) bool {
 	return (w.onTrain() || m.truth.back) && w.had(e, j, n) && !e.tookBack(j, w.pieceAt(e, j, n), m.truth.admitted)
+}
+
+// rides reports whether m starts, on a train, a state of a component of e whose content e has completed and not gone back
+// from: what m changes beside that is its own.
+func (w *world) rides(m *member, at states, e *member, j int) bool {
+	for i := range m.sources {
+		if w.onTrain() && j < len(e.sources) && w.part(m, i) == w.part(e, j) {
+			return at[i] >= 0 && w.proven(m, e, j, at[i])
+		}
+	}
+	return false
 }
 
 // onTrain reports whether Applications may deploy what the earlier steps have completed, and gone on from.
