@@ -71,10 +71,11 @@ func (w *world) isDue(m *member) bool {
 	}
 	for n := newest; n > own && own >= 0; n-- {
 		revision := b.states[n].revision
-		if deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision}) == m.truth.failed {
+		what := deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision})
+		if what == m.truth.failed {
 			return false // nobody goes back by himself
 		}
-		if hasRun(app, revision) || slices.Contains(m.truth.ended, deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision})) {
+		if hasRun(app, revision) || slices.Contains(m.truth.ended, what) {
 			// The branch was set back to it, or somebody has rolled it back: nobody can tell, and offers nothing older.
 			return n == newest && w.isPending(m.name) && w.mayDeploy(m, app, revision)
 		}

@@ -264,8 +264,8 @@ func (c *appController) record(name string, state *argo.OperationState) {
 		if n := len(app.Status.History); n > 0 {
 			entry.ID = app.Status.History[n-1].ID + 1
 		}
-		history := append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
-		app.Status.History = history.Trunc(app.Spec.GetRevisionHistoryLimit())
+		app.Status.History = append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
+		app.Status.History = app.Status.History.Trunc(app.Spec.GetRevisionHistoryLimit())
 	})
 }
 

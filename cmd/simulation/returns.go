@@ -64,13 +64,13 @@ func (w *world) takeBack(m *member, i int, x any) {
 // finds is called when an Application is found to have completed what the cluster has.
 func (m *member) finds() {
 	for i := range m.components() {
-		delete(m.truth.returns.lost[i], m.piece(&m.live.content, i))
+		delete(m.truth.lost[i], m.piece(&m.live.content, i))
 	}
 }
 
 // tookBack reports whether a content of a component had been taken back at a moment.
 func (m *member) tookBack(i int, x any, at time.Duration) bool {
-	lost, is := m.truth.returns.lost[i][x]
+	lost, is := m.truth.lost[i][x]
 	return is && lost < at
 }
 

@@ -161,7 +161,8 @@ func (w *world) sinceOf(e *member, o *sought, proved map[content]time.Duration) 
 		same := had.values == o.content.values
 		for i := range e.sources {
 			for j := range o.m.sources {
-				same = same && (w.part(e, i) != w.part(o.m, j) || had.source[i] == w.trees[revisionAt(o.revisions, j)][w.path(e, i)])
+				same = same && (w.part(e, i) != w.part(o.m, j) ||
+					had.source[i] == w.trees[revisionAt(o.revisions, j)][w.path(e, i)])
 			}
 		}
 		if same && (!ok || at < since) {

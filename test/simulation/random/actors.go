@@ -58,7 +58,8 @@ func (a *actors) act() {
 		end += event.After
 	}
 	for range rapid.IntRange(1, 5).Draw(t, "acts") {
-		at := time.Duration(rapid.IntRange(0, int((end+30*time.Second)/time.Millisecond)).Draw(t, "moment")) * time.Millisecond
+		moment := rapid.IntRange(0, int((end+30*time.Second)/time.Millisecond)).Draw(t, "moment")
+		at := time.Duration(moment) * time.Millisecond
 		a.add(at, a.verb(at))
 	}
 	a.merge()
