@@ -56,6 +56,7 @@ func Judge(r Rollout, observations []Observation) []Start {
 		dropOldResults(history)
 	}
 	keepDestinations(history)
+	keepFull(history)
 	byName := map[string][]Observation{}
 	for _, o := range history {
 		byName[o.Name] = append(byName[o.Name], o)
@@ -111,12 +112,15 @@ func (a Application) start(o Observation, change int) Start {
 
 // completed reports whether an Application of an earlier step had completed one of the changes when a start happened:
 // it was found Synced and Healthy with exactly its state after that, by a sync or without one. A later state says
-// nothing of it: the Application may have skipped this one, or have failed at it. If healthy, it also had to be Healthy
-// at the start. A deleted Application holds nobody up.
+// nothing of it: the Application may have skipped this one, or have failed at it. Who has it go back to an earlier
+// change takes this one back. If healthy, it also had to be Healthy at the start. A deleted Application holds nobody up.
 func completed(app Application, s Start, changes []int, history []Observation, healthy bool) bool {
 	done, last := false, Observation{}
 	for _, o := range before(s, history) {
 		last = o
+		if back := app.change(o.Operated); o.TakenUp() && back >= 0 && back < changes[0] {
+			done = false
+		}
 		done = done || slices.ContainsFunc(changes, func(i int) bool { return o.found(app.Changes[i]) })
 	}
 	if last.Gone {
@@ -180,6 +184,19 @@ func keepDestinations(history []Observation) {
 			o.Operated.Destination = before.Operated.Destination
 		}
 		last[o.Name] = *o
+	}
+}
+
+// keepFull leaves the result of the last full sync where another operation has taken its place.
+func keepFull(history []Observation) {
+	full := map[string]Observation{}
+	for i := range history {
+		o := &history[i]
+		if !o.Special {
+			full[o.Name] = *o
+			continue
+		}
+		o.Phase, o.Operated = full[o.Name].Phase, full[o.Name].Operated
 	}
 }
 

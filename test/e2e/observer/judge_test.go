@@ -20,6 +20,7 @@ import (
 //	retries  its operation is about to be tried again
 //	parked   its operation was taken up, and waits for a sync window before it resolves its revision
 //	ended2   its operation ended, successful, having deployed change 2, and was not compared since
+//	special2 the same, and it was a dry run, a sync of one resource or one of somebody's manifests
 //	done2    the same, and a comparison found it Synced with change 2
 //	failed2  its operation ended, failed
 //	sick     Degraded
@@ -56,6 +57,8 @@ func history(words string) []Observation {
 			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", State{}, true
 		case "ended":
 			o.OperationSet, o.Phase, o.Operated, o.Parked = false, "Succeeded", state, false
+		case "special":
+			o.OperationSet, o.Phase, o.Operated, o.Special, o.Later = false, "Succeeded", state, true, true
 		case "done":
 			o.OperationSet, o.Phase, o.Operated, o.Parked = false, "Succeeded", state, false
 			o.Synced, o.Compared = true, state
@@ -132,6 +135,23 @@ func TestJudge(t *testing.T) {
 		"a hook of dev's sync failed, and it is Synced": {
 			history: "dev:same1 dev:start dev:failed2 dev:same2 prod:start prod:done2",
 			want:    "dev@2 prod@2<dev",
+		},
+		"a dry run follows dev's sync, whose hook failed": {
+			history: "dev:same1 dev:start dev:failed2 dev:same2 dev:special2 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev runs somebody's manifests": {
+			history: "dev:same1 dev:sees3 dev:special2 prod:start prod:done2",
+			want:    "prod@2<dev",
+		},
+		"dev has completed the change, and goes back": {
+			history: "dev:done1 dev:start dev:runs2 dev:done2 dev:start dev:runs1 prod:start prod:done2 dev:ended1",
+			want:    "dev@2 dev@1 prod@2<dev",
+		},
+		"dev has gone back, and forward again": {
+			history: "dev:done1 dev:start dev:runs2 dev:done2 dev:start dev:runs1 dev:ended1 dev:start dev:runs2 dev:done2 " +
+				"prod:start prod:done2",
+			want: "dev@2 dev@1 dev@2 prod@2",
 		},
 		"dev's sync was not compared yet": {
 			history: "dev:same1 dev:sees2 dev:start dev:ended2 prod:start prod:done2",

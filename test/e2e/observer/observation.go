@@ -41,6 +41,9 @@ type Observation struct {
 	Later     bool
 	StartedAt time.Time
 	Operated  State
+	// Special says that this operation is no sync of the whole Application from its sources: a dry run, a sync of single
+	// resources, or one of manifests that somebody has brought along.
+	Special bool
 }
 
 // Observe reads an Application from a watch event.
@@ -61,6 +64,8 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 	o.Compared.Destination = app.Status.Sync.ComparedTo.Destination.Namespace
 	if last := app.Status.OperationState; last != nil {
 		o.Phase, o.StartedAt = string(last.Phase), last.StartedAt.Time
+		sync := last.Operation.Sync
+		o.Special = sync != nil && (sync.DryRun || len(sync.Resources)+len(sync.Manifests) > 0)
 		if result := last.SyncResult; result != nil {
 			o.Operated = state(result.Revision, result.Revisions, result.Source, result.Sources)
 			o.Operated.Destination = app.Spec.Destination.Namespace
@@ -106,7 +111,7 @@ func (o Observation) TakenUp() bool {
 func (o Observation) found(s State) bool {
 	failed := o.Operated == s && o.Phase != "Succeeded"
 	synced := (o.Synced || o.Leftover) && o.Compared == s
-	goneOn := o.Operated == s && o.Compared != s && o.Later
+	goneOn := o.Operated == s && o.Compared != s && o.Later && !o.Special
 	return !o.OperationSet && !failed && (synced || goneOn) && o.Health == "Healthy"
 }
 
