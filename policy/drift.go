@@ -8,7 +8,8 @@ import "slices"
 //
 // It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
-// second than the one of its last operation. A new destination is no drift, and what a failed sync has left is none, either.
+// second than the one of its last operation. A new destination is no drift, nor is what a failed sync has left, nor what
+// somebody has patched to be Healthy.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.alteredSince(a) || a.LastSync.FinishedAt.IsZero() ||
 		a.LastFull.failed() && !a.LastFull.AtCompared ||
@@ -18,7 +19,7 @@ func (in *Input) drifted(a *Application) bool {
 	recorded := in.ApplicationSet.Recorded[a.Name]
 	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) &&
 		a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
-	return a.LastSync.AtCompared || a.LastSync.SameSources &&
+	return a.LastSync.AtCompared && (!a.LastFull.Patched || in.everCompleted(a)) || a.LastSync.SameSources &&
 		(since && recorded.healthyAt(a.Compared) || in.completedSince(a))
 }
 
@@ -31,6 +32,13 @@ func (in *Input) leftOutOfSync(a *Application) bool {
 	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" &&
 		!in.alteredSince(a) &&
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
+}
+
+// everCompleted reports whether the Application has completed what it is compared with, and has not failed at it since.
+func (in *Input) everCompleted(a *Application) bool {
+	return slices.ContainsFunc(in.History.Past(a.Name).Completions, func(c Completion) bool {
+		return slices.Equal(c.Sources, a.Compared)
+	})
 }
 
 // completedSince reports whether the Application has completed what it is compared with, and has not been operated

@@ -93,6 +93,7 @@ func orderOfBlame() map[string]blocker {
 		"another revision before failed":              {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: revision, wantReason: policy.NotCompleted, wantMessage: one + "(NotCompleted: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
 		"drift does not excuse another revision":      {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: revision, wantReason: policy.NotCompleted, wantMessage: one + "(NotCompleted: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
 		"what a failed rollback has left is no drift": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60,elsewhere > 2:prod", wantFrom: revision, wantReason: policy.NotCompleted, wantMessage: one + "(NotCompleted: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"what was patched to be Healthy is no drift":  {scenario: "1:dev=Healthy/OutOfSync,synced:50,patched > 2:prod", wantFrom: revision, wantReason: policy.NotCompleted, wantMessage: one + "(NotCompleted: OutOfSync). Next: sync dev first: argocd app sync dev"},
 		"drift does not excuse a failed operation":    {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: revision, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
 	}
 }

@@ -257,6 +257,9 @@ type FullSync struct {
 	Other []Source
 	// Applied says that it applied everything, and came to the hooks that run after that.
 	Applied bool
+	// Patched says that somebody has applied single resources, or manifests of his own, since: the health that follows is
+	// not of what it deployed alone.
+	Patched bool
 }
 
 // Sources are those that it deployed, at their revisions; nil where they are others than those that are compared now.

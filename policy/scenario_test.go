@@ -226,6 +226,8 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.LastFull = policy.FullSync{}
 	case "elsewhere":
 		a.LastFull.AtCompared = false
+	case "patched":
+		a.LastFull.Patched = true
 	case "applied":
 		a.LastFull.Applied = true
 	case "synced", "syncedold", "syncedelse":

@@ -3,6 +3,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -13,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // admissionOf is a write as the API server sends it.
@@ -70,6 +73,26 @@ func patched(op *argo.Operation, patches []jsonpatchv2.Operation) *argo.Operatio
 		panic(err)
 	}
 	return changed.Operation
+}
+
+// stamp gives the last operation of an Application the stamp that the mutating webhook would have written.
+func stamp(app *argo.Application) {
+	asked := *app
+	asked.Operation = &app.Status.OperationState.Operation
+	decoded, err := argocd.Decode(encode(&asked))
+	if err != nil {
+		panic(err)
+	}
+	stamped, _ := argocd.Stamped(decoded, nil)
+	app.Status.OperationState.Operation.Info = stamped.Operation.Info
+}
+
+// stamped reports whether it is written down what the last operation of an Application has deployed.
+func stamped(app *argo.Application) bool {
+	state := app.Status.OperationState
+	return state != nil && slices.ContainsFunc(state.Operation.Info, func(i *argo.Info) bool {
+		return i.Name == argocd.StampInfo
+	})
 }
 
 func short(who string) string {

@@ -116,7 +116,7 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
 		return errors.New(`admission webhook "operation.stepgate.io" denied the request: ` + v.Message)
 	}
-	if !syncs(app.Operation) {
+	if !isFull(app.Operation) {
 		a.write(app)
 		return nil
 	}
@@ -130,6 +130,8 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 	if old != nil {
 		m.truth.latest.admittedStep = min(a.w.admittedStep(m, app), a.w.admittedStep(m, old))
 	}
+	o := a.w.sought(m, old, app)
+	a.w.asks(m, o.content, o.revisions)
 	a.w.admitted(m, old, app)
 	a.w.admittedAfter(m, old, app)
 	a.w.startsDue(m)

@@ -101,7 +101,7 @@ func (w *world) judgeAfter(m *member, i, n int) {
 		w.note(e)
 		for j := range e.sources {
 			need := w.part(e, j).landedBefore(change)
-			if e.truth.reached[j] >= need {
+			if w.reached(e, j, m.truth.admitted) >= need {
 				continue
 			}
 			found := Early{

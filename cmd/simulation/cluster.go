@@ -22,6 +22,8 @@ type content struct {
 type live struct {
 	exists  bool
 	content content
+	// instead is what a sync has deployed where somebody has put manifests of his own in its place; nil where nobody has.
+	instead *content
 	// drifted says that somebody has changed it by hand.
 	drifted bool
 	health  string
@@ -138,6 +140,8 @@ func (w *world) install(m *member) {
 	revisions := w.heads(m)
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
 	m.truth.synced = m.live.content
+	w.asks(m, m.live.content, revisions)
+	m.truth.ended = []string{deploying(m.live.content, revisions)}
 	m.proof = longAgo()
 	for _, revision := range revisions {
 		m.resolvedAt[revision] = -time.Hour
@@ -171,8 +175,11 @@ func (w *world) install(m *member) {
 	}
 	app.Status.History = argo.RevisionHistories{entry}
 	app.Status.OperationState = &argo.OperationState{
-		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: at, FinishedAt: &at,
+		Phase: "Succeeded", Operation: argo.Operation{Sync: syncOf(app, revisions).Sync}, StartedAt: at, FinishedAt: &at,
 		SyncResult: result,
+	}
+	if !w.scenario.Unstamped {
+		stamp(app)
 	}
 	w.api.write(app)
 }

@@ -42,9 +42,11 @@ const (
 // ignores.
 func (m *member) components() int { return len(m.sources) + afterSources }
 
-// part is what a component is counted by: a branch or a series. Two Applications share a component if it is the same.
+// part is what a component is counted by: a branch or a series. Two Applications share a component if it is the same. Of
+// several sources of one branch, nth tells them apart by their positions.
 type part struct {
 	branch *branch
+	nth    int
 	series *series
 }
 
@@ -63,7 +65,13 @@ func (w *world) part(m *member, i int) part {
 	if b := m.sources[i]; b.dry != nil {
 		return part{branch: b.dry}
 	}
-	return part{branch: m.sources[i]}
+	nth := 0
+	for _, b := range m.sources[:i] {
+		if b == m.sources[i] {
+			nth++
+		}
+	}
+	return part{branch: m.sources[i], nth: nth}
 }
 
 // count is how many states a component has had.

@@ -37,8 +37,8 @@
 // its watch, and the creation of AnalysisRuns, are modelled. Where the clock of an application controller is behind, a
 // soak time may be short by as much, and by no more.
 //
-// Not modelled: auto-sync, resource hooks and waves in their order, partial syncs, dry runs, local
-// manifests, Applications without an ApplicationSet, Helm and OCI repositories, projects and their errors, errors of the
+// Not modelled: auto-sync, resource hooks and waves in their order, syncs of
+// some resources of several that differ, Applications without an ApplicationSet, Helm and OCI repositories, projects and their errors, errors of the
 // API server, of repositories and of the validating webhook, controllers that lose their queue in the middle of a
 // Reconcile, and server-side apply.
 package simulation

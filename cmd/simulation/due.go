@@ -7,6 +7,10 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
+// specSettles is how long after a change of the spec of one Application those of others may still be written: the
+// SettlingTime of stepgate.
+const specSettles = 10 * time.Second
+
 // dueEvery is how often the world looks what is due.
 const dueEvery = 500 * time.Millisecond
 
@@ -57,7 +61,7 @@ func (w *world) isDue(m *member) bool {
 		app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
 		return false
 	}
-	if most, taken, _ := w.places(m); taken >= most {
+	if most, taken, _ := w.places(m); taken+w.given(m) >= most {
 		return false
 	}
 	b := m.sources[0]
@@ -67,10 +71,11 @@ func (w *world) isDue(m *member) bool {
 	}
 	for n := newest; n > own && own >= 0; n-- {
 		revision := b.states[n].revision
-		if deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision}) == m.truth.failed {
+		what := deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision})
+		if what == m.truth.failed {
 			return false // nobody goes back by himself
 		}
-		if hasRun(app, revision) {
+		if hasRun(app, revision) || slices.Contains(m.truth.ended, what) {
 			// The branch was set back to it, or somebody has rolled it back: nobody can tell, and offers nothing older.
 			return n == newest && w.isPending(m.name) && w.mayDeploy(m, app, revision)
 		}
@@ -79,6 +84,19 @@ func (w *world) isDue(m *member) bool {
 		}
 	}
 	return false
+}
+
+// given counts the other Applications of a step to which the ApplicationSet controller has given a place that they do not
+// use yet: they may wait for a condition.
+func (w *world) given(m *member) (n int) {
+	for _, name := range w.names {
+		e, app := w.members[name], w.api.apps[name]
+		if e != m && e.family == m.family && e.generated == m.generated && app != nil && app.Operation == nil &&
+			w.isPending(name) {
+			n++
+		}
+	}
+	return n
 }
 
 // invalidBefore reports whether an Application, or one of its step or of an earlier one, cannot be written.
@@ -97,7 +115,7 @@ func hasRun(app *argo.Application, revision string) bool {
 
 // mayDeploy reports whether every earlier Application has completed a revision, and no condition speaks against it. One
 // that was Healthy with it only while it was being synced to something else has not, nor one of which Argo CD has nothing
-// that shows it: see proof.
+// that shows it: see proof; nor one of which nothing was seen since the spec of m was written.
 func (w *world) mayDeploy(m *member, app *argo.Application, revision string) bool {
 	o := sought{m: m, step: m.generated, sources: app.Spec.GetSources(), revisions: []string{revision}}
 	o.content = w.contentOf(&app.Spec, o.revisions)
@@ -119,7 +137,8 @@ func (w *world) mayDeploy(m *member, app *argo.Application, revision string) boo
 		}
 		if !ok || !rested || !shown || !hasRun(completed, revision) || since <= e.proof.broken || w.failed(e.name) ||
 			isBroken(completed.Status.Health.Status) ||
-			since < w.restarted && e.live.content.source != o.content.source || e.specified > since {
+			since < w.restarted && e.live.content.source != o.content.source || e.specified > since ||
+			m.specified > e.written-specSettles && since < m.specified {
 			return false
 		}
 	}

@@ -52,8 +52,10 @@ func (w *world) hasFailedAt(e *member, o *sought) bool {
 	}
 	for i, b := range e.sources {
 		now := b.original(revisionAt(compared, i))
-		if j := slices.IndexFunc(o.m.sources, func(own *branch) bool { return own.origin() == b.origin() }); j >= 0 {
-			now = o.m.sources[j].original(revisionAt(o.revisions, j))
+		for j, own := range o.m.sources {
+			if w.part(o.m, j) == w.part(e, i) {
+				now = own.original(revisionAt(o.revisions, j))
+			}
 		}
 		if b.original(revisionAt(at, i)) != now {
 			return false
@@ -72,7 +74,7 @@ func (w *world) hydratesOther(e *member) bool {
 // failedAt are the revisions at which an Application has failed, or is Degraded as Argo CD knows; nil when it is well.
 func (w *world) failedAt(e *member) []string {
 	app := w.api.apps[e.name]
-	state := app.Status.OperationState
+	state := w.full(e.name)
 	switch failed := w.failed(e.name); {
 	case failed && state.SyncResult != nil && state.SyncResult.Revision != "":
 		return []string{state.SyncResult.Revision}

@@ -20,7 +20,7 @@ func (w *world) updateImage(m *member) {
 	if app == nil || app.DeletionTimestamp != nil || m.generated == 0 || m.sources[0].dry != nil {
 		return
 	}
-	m.imaged = true
+	m.imaged, m.specified = true, w.now
 	m.parameter.change(w.now)
 	w.api.edit(m.name, func(app *argo.Application) {
 		app.Spec, app.ManagedFields = withParameter(app.Spec, m.parameter.last()), w.written(m.name)

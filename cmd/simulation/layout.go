@@ -37,6 +37,7 @@ func (w *world) addMember(name string, step int) *member {
 //	own       a repository for each Application
 //	branches  one repository with a branch for each step
 //	values    two sources: a repository of values that all share, and one of its own
+//	twice     two sources of one repository and branch: values that all share, and its own
 //	hydrated  one dry branch, hydrated to a branch for each Application
 func (w *world) sourcesOf(name string, step int) []*branch {
 	if from := w.scenario.application(name).From; len(from) > 0 {
@@ -55,6 +56,9 @@ func (w *world) sourcesOf(name string, step int) []*branch {
 		return []*branch{w.branch(id, url("app"), id)}
 	case "values":
 		return []*branch{w.branch("values", url("values"), "main"), w.branch(name, url(name), "main")}
+	case "twice":
+		b := w.branch("app", url("app"), "main")
+		return []*branch{b, b}
 	case "hydrated":
 		dry := w.branch("app", url("app"), "main")
 		b := w.branch("env/"+name, url("app"), "env/"+name)

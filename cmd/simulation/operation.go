@@ -55,6 +55,10 @@ func (c *appController) processOperation(name string) {
 func (c *appController) begin(app *argo.Application) {
 	name := app.Name
 	old := app.Status.OperationState
+	if terminates(app) {
+		c.terminated(name)
+		return
+	}
 	state := &argo.OperationState{Phase: synccommon.OperationRunning, Operation: *app.Operation, StartedAt: c.stamp(name)}
 	if old != nil && !old.Phase.Completed() {
 		next := *old
@@ -76,7 +80,18 @@ func (c *appController) begin(app *argo.Application) {
 		c.operated(name) // a closed sync window parks it; the next refresh looks again
 		return
 	}
-	c.after(c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
+	c.during(name, c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
+}
+
+// during goes on with a sync after a while, if nobody terminates it.
+func (c *appController) during(name string, d time.Duration, do func()) {
+	x := c.worker(name)
+	sync := x.sync
+	c.after(d, func() {
+		if x.sync == sync {
+			do()
+		}
+	})
 }
 
 // resolvedTo is when Argo CD had last resolved a branch to a revision before the operation was admitted. A revision
@@ -130,17 +145,6 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 	} else {
 		next.SyncResult.Source, next.SyncResult.Revision = sources[0], revisions[0]
 	}
-	if !syncs(&state.Operation) {
-		c.store(name, &next)
-		c.after(c.w.delay(100*time.Millisecond), func() { c.pass(name, &next) })
-		return
-	}
-	c.w.logf("%s starts to sync %v", name, revisions)
-	kind := Started
-	if state.RetryCount > 0 {
-		kind = Retried
-	}
-	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
 	// The operation may bring sources of its own. The destination is always the one of the specification.
 	deployed := spec
 	switch {
@@ -150,11 +154,23 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		deployed.Source = op.Source
 	}
 	what := c.w.contentOf(&deployed, revisions)
+	if !isFull(&state.Operation) {
+		c.special(m, what, &next)
+		return
+	}
+	c.w.logf("%s starts to sync %v", name, revisions)
+	kind := Started
+	if state.RetryCount > 0 {
+		kind = Retried
+	}
+	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
 	m.operates, m.truth.failed = deploying(what, revisions), ""
+	c.w.asks(m, what, revisions)
 	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)
 	failed := c.deploy(m, what, next.SyncResult)
 	c.store(name, &next)
-	c.after(c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })
+	c.w.restartsAmid(m)
+	c.during(name, c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })
 	m.slowSync = 0
 }
 
@@ -177,13 +193,18 @@ func (c *appController) deploy(m *member, what content, result *argo.SyncOperati
 	return true
 }
 
-// pass completes an operation that has deployed nothing. Argo CD writes no history for it.
+// pass completes an operation that is no sync of the whole Application. Of those, Argo CD writes history for manifests
+// that somebody has brought along, as if the revision beside them were deployed.
 func (c *appController) pass(name string, state *argo.OperationState) {
 	if c.w.api.apps[name] != nil {
 		next, at := *state, c.stamp(name)
 		next.FinishedAt, next.Phase = &at, synccommon.OperationSucceeded
-		c.w.logf("the operation of %s ends, which has deployed nothing", name)
+		c.w.logf("the operation of %s ends, which was no full sync", name)
+		if len(next.Operation.Sync.Manifests) > 0 {
+			c.record(name, &next)
+		}
 		c.store(name, &next)
+		c.w.note(c.w.members[name])
 		c.refresh(name, forceResolve)
 	}
 	c.operated(name)
@@ -205,16 +226,16 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.RetryCount++
 	case failed:
 		next.Phase = synccommon.OperationFailed
-		m.truth.failed = m.operates
-		if spec := c.w.api.apps[name].Spec; m.live.content != c.w.contentOf(&spec, c.w.heads(m)) || m.proof.applied {
-			m.proof.broken = c.w.now // else it has what the branch has by now, and only what it has not was tried
-		}
-		c.w.tell(Happening{Kind: Failed, Application: name})
+		c.w.fails(m)
 	default:
 		next.Phase = synccommon.OperationSucceeded
-		m.live.pending, m.truth.synced = false, m.live.content
+		m.truth.ended = append(m.truth.ended, m.operates)
+		m.live.pending, m.truth.under, m.truth.synced = false, false, m.live.content
 		c.w.synced(m, &next)
 		c.record(name, &next)
+	}
+	if !again {
+		m.truth.full = &next
 	}
 	c.w.logf("the operation of %s ends: failed=%t again=%t", name, failed, again)
 	c.store(name, &next)
@@ -236,12 +257,15 @@ func (c *appController) record(name string, state *argo.OperationState) {
 	result := state.SyncResult
 	entry := argo.RevisionHistory{
 		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources,
-		DeployedAt:  *state.FinishedAt,
+		DeployedAt: *state.FinishedAt, DeployStartedAt: &state.StartedAt,
 		InitiatedBy: state.Operation.InitiatedBy,
 	}
 	c.w.api.edit(name, func(app *argo.Application) {
-		entry.ID = int64(len(app.Status.History))
+		if n := len(app.Status.History); n > 0 {
+			entry.ID = app.Status.History[n-1].ID + 1
+		}
 		app.Status.History = append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
+		app.Status.History = app.Status.History.Trunc(app.Spec.GetRevisionHistoryLimit())
 	})
 }
 
@@ -273,7 +297,7 @@ func (c *appController) finalize(name string) {
 	m := c.w.members[name]
 	m.live = live{settling: m.live.settling + 1}
 	m.truth.reached, m.truth.ran, m.truth.synced, m.proof = nothing(), nothing(), content{}, proof{}
-	m.truth.completed = [6]map[int]bool{}
+	m.truth.completed, m.truth.returns = [6]map[int]bool{}, returns{}
 	c.w.api.remove(name)
 	if m.imaged {
 		m.imaged = false // the generator gives it from now on

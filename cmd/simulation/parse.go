@@ -167,6 +167,12 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Takes, err = time.ParseDuration(value)
 		case "retry-refresh":
 			s.RetryRefresh = true
+		case "history":
+			var limit int64
+			limit, err = strconv.ParseInt(value, 10, 64)
+			s.History = &limit
+		case "unstamped":
+			s.Unstamped = true
 		case "no-grace":
 			s.NoGrace = true
 		case "pin":

@@ -35,11 +35,15 @@ func (w *world) schedule() (last time.Duration) {
 //	recreate                      the ApplicationSet is deleted without its Applications, and created again at once
 //	label APP STEP | add APP STEP | remove APP      the generator gives an Application another step, a new one, or no more
 //	relabel APP STEP              a user writes its label, until the ApplicationSet controller writes it again
+//	retrack APP TRACK             the same of its label track
 //	invalid APP | valid APP       the ApplicationSet controller cannot write it, or can again
 //	leftover APP                  a resource of it has to be pruned, and nobody does: it is OutOfSync for good
-//	local APP | foreign APP       a user syncs manifests of his own, or another source
-//	dryrun APP | part APP         a user makes a dry run, or, in the first step, a sync of one resource, which changes nothing
-//	sync APP | rollback APP       argocd-server writes an operation for a user: to HEAD, or to what it ran before
+//	local APP | foreign APP       a user syncs manifests of his own, or another source; that is denied in later steps
+//	dryrun APP                    a user makes a dry run
+//	part APP | partial APP        in the first step, a user syncs one resource: one that is as it should be, or the only one that differs
+//	terminate APP                 a user terminates the operation that runs
+//	sync APP | rollback APP [N]   argocd-server writes an operation for a user: to HEAD, or to what it ran before, or N before that
+//	named APP POSITION N          the same to HEAD, but the source at a position, which is 1 or 2, to N states before that
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
@@ -60,6 +64,8 @@ func (w *world) schedule() (last time.Duration) {
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
 //	restart due                   of a replica of stepgate at the moment at which it was going to look again
+//	restart all                   of all replicas of stepgate
+//	amid APP                      the same, in the middle of its next sync
 //	outage D                      the API server cannot reach the mutating webhook for D: it goes on without it
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
@@ -168,7 +174,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "try":
 		w.try(m)
 	case "rollback":
-		w.rollback(m)
+		w.rollback(m, number(args[1]))
 	case "drift":
 		m.live.drifted = m.live.exists
 		w.app.liveChanged(m.name)
@@ -195,17 +201,28 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "image":
 		w.updateImage(m)
 	case "relabel":
-		w.relabel(m, number(args[1]))
+		w.relabel(m, "step", strconv.Itoa(number(args[1])))
+	case "retrack":
+		w.relabel(m, "track", args[1])
 	case "invalid", "valid":
 		m.invalid = verb == "invalid"
 		m.family.controller.wake()
 	case "leftover":
 		m.leftover = !w.traits.legacy // 3.2 would sync it again and again, for ever
 		w.app.liveChanged(m.name)
-	case "dryrun", "part":
-		w.syncNothing(m, verb == "dryrun")
-	case "local", "foreign":
-		w.syncOwn(m, verb == "local")
+	case byLocal:
+		w.syncSpecially(m, verb)
+		w.syncOwn(m, true)
+	case byDryRun, byPart, byPartial:
+		w.syncSpecially(m, verb)
+	case "amid":
+		m.amid = true
+	case "named":
+		w.userSync(m, w.named(m, number(args[1]), number(args[2])))
+	case "terminate":
+		w.terminate(m)
+	case "foreign":
+		w.syncOwn(m, false)
 	case "hydration":
 		m.hydrationFails = args[1] == "fails"
 	}
@@ -263,6 +280,8 @@ func (w *world) restart(who string) {
 	case "stepgate":
 		w.restarted = w.now
 		w.gate.Restart(w.api.version)
+	case "all":
+		w.restartAll()
 	case "due":
 		w.conditions.restarts++
 	case "application":
@@ -271,6 +290,14 @@ func (w *world) restart(who string) {
 		for _, f := range w.families {
 			f.controller.wake()
 		}
+	}
+}
+
+// restartAll starts every replica of stepgate again, one right after the other.
+func (w *world) restartAll() {
+	w.restarted = w.now
+	for n := range w.scenario.Replicas {
+		w.gate.Restart(n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -55,11 +56,14 @@ func longAgo() proof {
 
 // applies is called when something is deployed.
 func (p *proof) applies(was live, c content) {
-	here := was.content
+	here := *was.synced()
 	here.destination, here.around = c.destination, c.around
 	p.applied = p.applied || !was.exists || here != c
 	p.relocated = p.relocated || was.content.destination != c.destination || was.content.around != c.around
 }
+
+// synced is what a sync from git has deployed.
+func (l *live) synced() *content { return cmp.Or(l.instead, &l.content) }
 
 // becameHealthy is called when the health of what is deployed has become Healthy. A time in which it was not counts
 // only if Argo CD has noticed: nobody else can know of it.

@@ -34,7 +34,9 @@ type worker struct {
 	refreshing, refreshAgain, refreshQueued bool
 	requested                               level
 	operating, operateQueued, operateAgain  bool
-	polling                                 bool
+	// sync counts the syncs that were terminated.
+	sync    int
+	polling bool
 }
 
 func newAppController(w *world) *appController {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // quiet is how long nothing but what is periodic happens at the end of a history. It is longer than the longest
@@ -144,7 +145,7 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 }
 
 // waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in
-// its last sync, or cannot be hydrated: that, too, is for somebody to look at, with or without a gate, and so is an
+// its last sync, or cannot be hydrated, or has drifted and has no stamp: that, too, is for somebody to look at, with or without a gate, and so is an
 // Application that cannot be written. The same holds for a condition that does not end by itself, also of another
 // Application, to which Argo CD has given a place of the step, or whose failures are too many.
 func (w *world) waits(m *member) bool {
@@ -164,7 +165,7 @@ func (w *world) waits(m *member) bool {
 		_, budget := w.conditions.texts["max-failures"]
 		return e.generated == m.generated && (pending && w.hasPlaces(m.generated) || budget && w.triesAgain(name)) ||
 			max(e.generated, stepOf(w.api.apps[name])) < step &&
-				(!w.done(e) || w.failed(name) || e.hydrationFails || pending)
+				(!w.done(e) || w.failed(name) || e.hydrationFails || pending || w.unknown(name))
 	})
 }
 
@@ -185,8 +186,15 @@ func (w *world) isInvalid(name string) bool {
 	return w.members[name].invalid && w.members[name].generated > 0
 }
 
+// unknown reports whether nobody knows what an Application was last deployed with, which has drifted: its last operation
+// has no stamp, and nothing shows it Synced.
+func (w *world) unknown(name string) bool {
+	app := w.api.apps[name]
+	return app != nil && !stamped(app) && app.Status.Sync.Status != argo.SyncStatusCodeSynced
+}
+
 func (w *world) failed(name string) bool {
-	state := w.api.apps[name].Status.OperationState
+	state := w.full(name)
 	return state != nil && (state.Phase == synccommon.OperationFailed || state.Phase == synccommon.OperationError)
 }
 

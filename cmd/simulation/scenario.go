@@ -53,6 +53,10 @@ type Scenario struct {
 	RetryRefresh bool
 	// NoGrace is --refresh-grace-period-seconds=0 of the ApplicationSet controller of 3.6.
 	NoGrace bool
+	// History is spec.revisionHistoryLimit; nil is Argo CD's 10.
+	History *int64
+	// Unstamped says that the Applications were deployed before stepgate was there.
+	Unstamped bool
 	// Jitter varies all durations; with zero everything takes as long as it usually does.
 	Jitter uint32
 	// Set is the namespace and the name of the first ApplicationSet; empty is argocd/guestbook.
@@ -121,6 +125,12 @@ func (s *Scenario) String() string {
 	}
 	if s.NoGrace {
 		b.WriteString(" no-grace")
+	}
+	if s.History != nil {
+		fmt.Fprintf(&b, " history=%d", *s.History)
+	}
+	if s.Unstamped {
+		b.WriteString(" unstamped")
 	}
 	if s.Pin != "" {
 		b.WriteString(" pin=" + s.Pin)

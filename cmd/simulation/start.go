@@ -110,18 +110,12 @@ func (w *world) startedBySelf(app *argo.Application, op *argo.Operation) {
 // goesForward reports whether an Application has deployed these revisions of its sources before, and something else
 // since, or runs just what they deploy, and nobody but stepgate asks for them now.
 func (w *world) goesForward(app *argo.Application, revisions []string) bool {
-	ran := func(h argo.RevisionHistory) bool {
-		if len(revisions) > 1 {
-			return slices.Equal(h.Revisions, revisions) && h.Sources.Equals(app.Spec.Sources)
-		}
-		source := app.Spec.GetSource()
-		return h.Revision == revisions[0] && h.Source.Equals(&source)
-	}
-	if w.isPending(app.Name) || !slices.ContainsFunc(app.Status.History, ran) {
+	m, what := w.members[app.Name], w.contentOf(&app.Spec, revisions)
+	before := m.truth.ended
+	if w.isPending(app.Name) || !slices.Contains(before, deploying(what, revisions)) {
 		return false
 	}
-	runs := w.members[app.Name].live.content == w.contentOf(&app.Spec, revisions)
-	return runs || !ran(app.Status.History.LastRevisionHistory())
+	return m.live.content == what || before[len(before)-1] != deploying(what, revisions)
 }
 
 // deploying is what an operation deploys, and from which revisions.
@@ -130,6 +124,11 @@ func deploying(what content, revisions []string) string { return fmt.Sprint(what
 // places are how many Applications of a step may be synced at a time, and how many are beside one; others says that
 // somebody else has just started one of them.
 func (w *world) places(m *member) (most, taken int, others bool) {
+	return w.placesAmong(m, func(*member) bool { return true })
+}
+
+// placesAmong counts only some.
+func (w *world) placesAmong(m *member, counts func(*member) bool) (most, taken int, others bool) {
 	limit := w.scenario.steps()[max(m.generated, 1)-1].MaxUpdate
 	if limit == nil {
 		return len(w.names) + 1, 0, false
@@ -137,7 +136,7 @@ func (w *world) places(m *member) (most, taken int, others bool) {
 	size := 0
 	for _, name := range w.names {
 		other, app := w.members[name], w.api.apps[name]
-		if other.generated != m.generated || other.family != m.family || app == nil {
+		if other.generated != m.generated || other.family != m.family || app == nil || !counts(other) {
 			continue
 		}
 		size++

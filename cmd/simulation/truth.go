@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // sameMoment is how close two changes of different repositories may land for them to have no order. One second is the
@@ -23,12 +25,18 @@ type truth struct {
 	// written while another one is tried again and again does not replace that.
 	admitting
 	latest admitting
-	// had are the contents of its sources that it has completed, by their numbers.
+	// had are the contents of its sources that it has completed, by their numbers, and gone back from or not.
 	had [2]map[int]bool
-	// synced is what the last sync that succeeded has deployed.
+	// returns is what it has gone back from.
+	returns
+	// synced is what the last full sync that succeeded has deployed.
 	synced content
 	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
 	failed string
+	// ended is what its syncs that succeeded have deployed, in their order.
+	ended []string
+	// full is how the last full sync ended.
+	full *argo.OperationState
 	// refused is the last refusal of an operation, and what was refused.
 	refused      Verdict
 	refusedWrite Write
@@ -64,8 +72,10 @@ type admitting struct {
 //
 // E has completed a state if, at any time since that state landed, E had the content of that state deployed, by a sync
 // that succeeded, and was Healthy. Whether Argo CD or the gate knew does not count. A later state says nothing of an
-// earlier one: E may have skipped it, or have failed at it. Nothing takes a state back: an Application that fails or
-// drifts after it was done, or is rolled back, has been done. States that a branch points to once more are new ones.
+// earlier one: E may have skipped it, or have failed at it. An Application that fails or drifts after it was done has
+// been done. But who has E go back to a revision that E was asked for before, or to older values, takes back what E was
+// asked for since, from the moment of that operation on, whatever becomes of it: then only what E completes after a sync
+// that succeeded counts. What was admitted before that moment may start. States that a branch points to once more are new ones.
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as
 // by the generator, already two seconds before the operation was admitted. With tracks, it is not if the generator gives
@@ -77,9 +87,10 @@ type admitting struct {
 // may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has
 // completed. Every other sync by a user counts.
 //
-// A user may also name a content of a source that every E has completed before, whenever that was, unless Argo CD shows
-// it as the next change. With pin=qualified, a content of a source that E has completed counts, whenever that was: the
-// train goes by revisions, and a branch that comes back to one has no other.
+// A user may also name a content of a source that every E has completed before, whenever that was, and not gone back
+// from, unless Argo CD shows it as the next change. With pin=qualified, such a content counts, whenever that was: the
+// train goes by revisions, and a branch that comes back to one has no other. Beside a change of P alone, it need not be
+// the newest that had landed before that.
 //
 // In a chain of ApplicationSets, a start is early if an Application of what comes right before has not completed what had
 // landed in its own sources two seconds before the change, or a later state; or if it is not Healthy, or has an
@@ -101,7 +112,8 @@ type admitting struct {
 //
 // Gone on: a failure counts against the budget only while Argo CD compares the failed Application with what it has
 // failed at, and hydrates nothing newer for it. Who has started a sync by hand is known only while nothing else is
-// deployed. Moved: Argo CD's history does not have destinations, and a new one does not make the soak time start again.
+// deployed. Moved: Argo CD's history does not have destinations, and a new one does not make the soak time start again; nor do manifests
+// that somebody brings along, as drift does not.
 //
 // A destination under way: nothing that judges writes of operations can prevent it. An operation names its revisions
 // and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
@@ -132,10 +144,11 @@ func (e Early) String() string {
 
 // note brings up to date what an Application has reached.
 func (w *world) note(m *member) {
-	if !m.live.exists || m.live.pending || m.live.health != "Healthy" {
+	if !m.live.exists || m.live.pending || m.live.health != "Healthy" || m.truth.under {
 		return
 	}
 	w.proves(m)
+	m.finds()
 	for i := range m.sources {
 		if m.truth.had[i] == nil {
 			m.truth.had[i] = map[int]bool{}
@@ -203,7 +216,8 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 		}
 		w.note(e)
 		for j := range e.components() {
-			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(m, e, j, need) {
+			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(m, e, j, need) &&
+				!w.rides(m, at, e, j) {
 				found := Early{
 					At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason),
 				}
@@ -234,10 +248,10 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 func (w *world) misses(m *member, at states, i, n int, e *member, j int) (need int, missing bool) {
 	need = w.needed(m, i, n, e, j)
 	if w.part(m, i) != w.part(e, j) {
-		return need, e.truth.reached[j] < need
+		return need, w.reached(e, j, m.truth.admitted) < need
 	}
 	for k := n; k <= at[i]; k++ {
-		if e.truth.completed[j][k] {
+		if w.completed(e, j, k, m.truth.admitted) {
 			return need, false
 		}
 	}
@@ -254,9 +268,21 @@ func (w *world) shares(m *member, at states, e *member, j int) bool {
 	return false
 }
 
-// proven reports whether e has completed the content of a state of a source, at any time, and that is enough.
+// proven reports whether e has completed the content of a state of a source, at any time, and not gone back from it, and
+// that is enough.
 func (w *world) proven(m, e *member, j, n int) bool {
-	return (w.onTrain() || m.truth.back) && w.had(e, j, n)
+	return (w.onTrain() || m.truth.back) && w.had(e, j, n) && !e.tookBack(j, w.pieceAt(e, j, n), m.truth.admitted)
+}
+
+// rides reports whether m starts, on a train, a state of a component of e whose content e has completed and not gone back
+// from: what m changes beside that is its own.
+func (w *world) rides(m *member, at states, e *member, j int) bool {
+	for i := range m.sources {
+		if w.onTrain() && j < len(e.sources) && w.part(m, i) == w.part(e, j) {
+			return at[i] >= 0 && w.proven(m, e, j, at[i])
+		}
+	}
+	return false
 }
 
 // onTrain reports whether Applications may deploy what the earlier steps have completed, and gone on from.

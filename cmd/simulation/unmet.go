@@ -159,9 +159,10 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 func (w *world) sinceOf(e *member, o *sought, proved map[content]time.Duration) (since time.Duration, ok bool) {
 	for had, at := range proved {
 		same := had.values == o.content.values
-		for i, b := range e.sources {
-			for j, own := range o.m.sources {
-				same = same && (b != own || had.source[i] == w.trees[revisionAt(o.revisions, j)][w.path(e, i)])
+		for i := range e.sources {
+			for j := range o.m.sources {
+				same = same && (w.part(e, i) != w.part(o.m, j) ||
+					had.source[i] == w.trees[revisionAt(o.revisions, j)][w.path(e, i)])
 			}
 		}
 		if same && (!ok || at < since) {
@@ -227,11 +228,11 @@ func (w *world) hasSyncedBefore(user string, m *member, step int) bool {
 
 // shareRevisions reports whether an Application has sources in common with an operation, and each of them at the same
 // revision.
-func (*world) shareRevisions(e *member, revisions []string, o *sought) bool {
+func (w *world) shareRevisions(e *member, revisions []string, o *sought) bool {
 	shared := false
 	for i, b := range e.sources {
 		for j, own := range o.m.sources {
-			if b.origin() != own.origin() || i >= len(revisions) || j >= len(o.revisions) {
+			if w.part(e, i) != w.part(o.m, j) || i >= len(revisions) || j >= len(o.revisions) {
 				continue
 			}
 			if b.original(revisions[i]) != own.original(o.revisions[j]) {
@@ -243,15 +244,7 @@ func (*world) shareRevisions(e *member, revisions []string, o *sought) bool {
 	return shared
 }
 
-// origin is the branch that people write: the dry one of a branch that is hydrated.
-func (b *branch) origin() *branch {
-	if b.dry != nil {
-		return b.dry
-	}
-	return b
-}
-
-// original is the revision of the origin of which this one was made.
+// original is the revision that people write of which this one was made: that of the dry branch of one that is hydrated.
 func (b *branch) original(revision string) string {
 	if n := b.stateOf(revision, 0); b.dry != nil && n >= 0 {
 		return b.dry.states[b.states[n].dry].revision

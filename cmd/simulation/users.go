@@ -3,7 +3,6 @@ package simulation
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -16,6 +15,17 @@ func (w *world) userSync(m *member, revisions []string) {
 		return
 	}
 	w.serverWrites(app, syncOf(app, revisions).Sync)
+}
+
+// named are the revisions that a user names by the position of a source: that one is so many states before the head of its
+// branch.
+func (w *world) named(m *member, position, before int) []string {
+	revisions := w.heads(m)
+	if i := position - 1; i >= 0 && i < len(m.sources) {
+		b := m.sources[i]
+		revisions[i] = b.states[max(b.head()-before, 0)].revision
+	}
+	return revisions
 }
 
 // byHand makes somebody look every 20 s whether the earlier steps are done, and sync an Application then.
@@ -60,13 +70,17 @@ func (w *world) try(m *member) {
 	w.userSync(m, []string{b.tried})
 }
 
-// rollback syncs to the newest entry of the history that is not what is deployed.
-func (w *world) rollback(m *member) {
+// rollback syncs to an entry of the history: the newest that is not what was deployed last, or one so many before it.
+func (w *world) rollback(m *member, before int) {
 	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || len(app.Status.History) < 2 {
+	if app == nil || app.Operation != nil {
 		return
 	}
-	entry := app.Status.History[len(app.Status.History)-2]
+	older := deployments(app.Status.History)
+	if len(older) < 2 {
+		return
+	}
+	entry := older[max(len(older)-2-before, 0)]
 	sync := &argo.SyncOperation{
 		Revision: entry.Revision, Revisions: entry.Revisions,
 		SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}},
@@ -79,23 +93,17 @@ func (w *world) rollback(m *member) {
 	w.serverWrites(app, sync)
 }
 
-// syncNothing is an operation by a user that is no sync of what the branch has: a dry run, or, in the first step, a sync of
-// one resource, which is as it should be.
-func (w *world) syncNothing(m *member, dryRun bool) {
-	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated == 0 ||
-		!dryRun && (m.generated != 1 || stepOf(app) != 1) {
-		return
+// deployments are the entries of a history without those that deployed the same again.
+func deployments(history argo.RevisionHistories) (all argo.RevisionHistories) {
+	for _, h := range history {
+		if n := len(all); n > 0 && all[n-1].Revision == h.Revision && slices.Equal(all[n-1].Revisions, h.Revisions) &&
+			all[n-1].Source.Equals(&h.Source) && all[n-1].Sources.Equals(h.Sources) {
+			continue
+		}
+		all = append(all, h)
 	}
-	sync := syncOf(app, w.heads(m)).Sync
-	if sync.DryRun = dryRun; !dryRun {
-		sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "settings"}}
-	}
-	w.serverWrites(app, sync)
+	return all
 }
-
-// syncs reports whether an operation deploys what the branch has.
-func syncs(op *argo.Operation) bool { return !op.Sync.DryRun && len(op.Sync.Resources) == 0 }
 
 // askRefresh sets the refresh annotation.
 func (w *world) askRefresh(name, who string) {
@@ -128,48 +136,15 @@ func (w *world) askRefreshAgain(name string) {
 	})
 }
 
-// relabel gives an Application the label of another step. The ApplicationSet controller is about to write it again.
-func (w *world) relabel(m *member, step int) {
+// relabel gives an Application another label: of another step, or of another track. The ApplicationSet controller is about
+// to write it again.
+func (w *world) relabel(m *member, label, value string) {
 	if w.api.apps[m.name] == nil || m.generated == 0 {
 		return
 	}
-	m.relabelled = true
+	m.relabelled = m.relabelled || label == "step"
 	w.api.edit(m.name, func(app *argo.Application) {
 		app.Labels = maps.Clone(app.Labels)
-		app.Labels["step"] = strconv.Itoa(step)
+		app.Labels[label] = value
 	})
-}
-
-// syncOwn is a sync of manifests that a user brings along, or of another source. Nothing of it may start in a later
-// step. In the first one it is not played, nor where the generator has moved it to a later one, and the ApplicationSet
-// controller has not said so yet.
-func (w *world) syncOwn(m *member, local bool) {
-	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 ||
-		w.api.orphaned(app) {
-		return
-	}
-	later := func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == m.name && s.Step != "1" }
-	if stepOf(app) < 2 && !slices.ContainsFunc(m.family.live.Status.ApplicationStatus, later) {
-		return
-	}
-	source := app.Spec.GetSource()
-	source.Path = "elsewhere"
-	sync := &argo.SyncOperation{Source: &source, Revision: w.heads(m)[0]}
-	if local {
-		sync.Source, sync.Manifests = nil, []string{`{"kind":"ConfigMap"}`}
-	}
-	next := *app
-	next.Operation = byUser(sync)
-	write := Write{Old: app, New: &next, By: serverAccount}
-	if write.New = w.gate.Mutate(write); write.New.Operation == nil {
-		return
-	}
-	v := w.gate.Decide(write)
-	w.logf("somebody syncs content of his own to %s: %s", m.name, v)
-	if v.Allowed && !w.bypassed() {
-		w.early = append(w.early, Early{
-			At: w.now, Target: m.name, Missing: "content of its own", Kind: "foreign", Reason: string(v.Reason),
-		})
-	}
 }

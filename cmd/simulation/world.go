@@ -85,6 +85,8 @@ type member struct {
 	// slowWrite is how long the ApplicationSet controller's next write of its spec waits, as for another admission
 	// webhook.
 	slowWrite time.Duration
+	// amid says that stepgate is started again in the middle of its next sync.
+	amid bool
 	// invalid says that the ApplicationSet controller does not write it, because it is not valid.
 	invalid bool
 	// relabelled says that a user has given it another step.
@@ -203,6 +205,7 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	if limit := w.scenario.application(m.name).Retries; limit != 0 {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: max(limit, 0)}}
 	}
+	spec.RevisionHistoryLimit = w.scenario.History
 	putAround(&spec, of.around)
 	var sources argo.ApplicationSources
 	for i, b := range m.sources {

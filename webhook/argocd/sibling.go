@@ -130,7 +130,7 @@ func lastFull(status *argo.ApplicationStatus, full *Outcome) policy.FullSync {
 	last := policy.FullSync{
 		Phase: shared(string(full.Phase)), StartedAt: full.StartedAt, FinishedAt: full.FinishedAt,
 		AtCompared: sameRevisions(full.Revisions, status.GetRevisions()), SameSources: sameAsCompared(status, full.sources),
-		Applied: full.Applied,
+		Applied: full.Applied, Patched: full.Patched,
 	}
 	if full.failed() && !last.AtCompared {
 		last.Other = Sources(full.sources, full.Revisions)

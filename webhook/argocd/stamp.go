@@ -42,6 +42,8 @@ type Outcome struct {
 	Revisions []string `json:"revisions,omitempty"`
 	// Applied is policy.LastOperation.Applied.
 	Applied bool `json:"applied,omitempty"`
+	// Patched says that somebody has applied single resources, or manifests of his own, since.
+	Patched bool `json:"patched,omitempty"`
 	// By is who has started it, if that was a person.
 	By string `json:"by,omitempty"`
 	// sources are what it deployed, if that is known beside Content.
@@ -53,7 +55,7 @@ func StampOf(app, old *Application) Stamp {
 	s := Stamp{Version: stampVersion, Content: app.deploys(app.Content())}
 	last := old.lastFull()
 	if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {
-		s.Last = last
+		s.Last = last.before(app.Operation.Operation)
 	}
 	return s
 }
@@ -132,6 +134,13 @@ func stampIn(op *argo.Operation) (s Stamp) {
 		return Stamp{}
 	}
 	return s
+}
+
+// before is the outcome as the next operation carries it.
+func (o *Outcome) before(next argo.Operation) *Outcome {
+	carried := *o
+	carried.Patched = o.Patched || next.Sync != nil && !next.Sync.DryRun && !isFull(next)
+	return &carried
 }
 
 // failed reports whether it ended without success.

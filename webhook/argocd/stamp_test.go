@@ -61,6 +61,8 @@ func TestAFailureIsNotForgotten(t *testing.T) {
 			for second := 60; second < 63; second++ { // however often
 				operate(g, app, argo.Operation{Sync: &op}, "Succeeded", second)
 				now := Sibling(app)
+				g.Expect(now.LastFull.Patched).To(Equal(!op.DryRun))
+				failed.LastFull.Patched = now.LastFull.Patched
 				g.Expect(now.LastFull).To(Equal(failed.LastFull))
 				g.Expect(now.LastSync).To(Equal(failed.LastSync))
 				g.Expect(HasRun(app, []string{newCommit})).To(BeTrue(), "nobody starts it again")
@@ -69,7 +71,9 @@ func TestAFailureIsNotForgotten(t *testing.T) {
 			operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}, "Running", 70)
 			g.Expect(Sibling(app).LastFull).To(Equal(failed.LastFull), "while it is tried again")
 			operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}, "Succeeded", 71)
-			g.Expect(Sibling(app).LastFull.Phase).To(Equal("Succeeded"))
+			repaired := Sibling(app).LastFull
+			g.Expect(repaired.Phase).To(Equal("Succeeded"))
+			g.Expect(repaired.Patched).To(BeFalse())
 		})
 	}
 }

@@ -108,7 +108,7 @@ func (r *Record) shown(p *argocd.Projection) (done policy.Completion, ok bool) {
 		return done, app.ReconciledAt.After(last.FinishedAt) || r.settling.Equal(last.FinishedAt)
 	case app.SyncStatus == "OutOfSync" && !last.AtCompared && len(last.Other) == len(app.Compared):
 		done.Sources, done.By = last.Other, last.By
-		return done, app.Hydration == "" && last.ShownBy(app.ReconciledAt)
+		return done, app.Hydration == "" && last.ShownBy(app.ReconciledAt) && !app.LastFull.Patched
 	}
 	return policy.Completion{}, false
 }

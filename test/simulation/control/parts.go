@@ -33,23 +33,24 @@ func (p part) and(file string, texts ...string) part {
 }
 
 const (
-	evaluate  = "policy/evaluate.go"
-	done      = "policy/done.go"
-	revision  = "policy/revision.go"
-	target    = "webhook/argocd/target.go"
-	pin       = "webhook/argocd/pin.go"
-	hold      = "webhook/mutate.go"
-	release   = "webhook/release/look.go"
-	need      = "webhook/release/need.go"
-	deployed  = "webhook/history/deployed.go"
-	generated = "policy/reason_not_generated.go"
-	completed = "policy/reason_not_completed.go"
-	healthy   = "policy/reason_not_healthy.go"
-	outdated  = "policy/outdated.go"
-	drift     = "policy/drift.go"
-	lag       = "policy/lag.go"
-	operation = "policy/reason_operation_failed.go"
-	again     = "policy/reason_already_synced.go"
+	evaluate    = "policy/evaluate.go"
+	done        = "policy/done.go"
+	revision    = "policy/revision.go"
+	target      = "webhook/argocd/target.go"
+	pin         = "webhook/argocd/pin.go"
+	hold        = "webhook/mutate.go"
+	release     = "webhook/release/look.go"
+	need        = "webhook/release/need.go"
+	deployed    = "webhook/history/deployed.go"
+	generated   = "policy/reason_not_generated.go"
+	completed   = "policy/reason_not_completed.go"
+	healthy     = "policy/reason_not_healthy.go"
+	outdated    = "policy/outdated.go"
+	drift       = "policy/drift.go"
+	lag         = "policy/lag.go"
+	operation   = "policy/reason_operation_failed.go"
+	again       = "policy/reason_already_synced.go"
+	completions = "webhook/history/completions.go"
 )
 
 const (
@@ -129,6 +130,15 @@ func ofFindings() []part {
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
+		take("ByPosition", revision, `if len(as) == len(bs) {`, `if len(as) < 0 {`),
+		take("Carried", "webhook/argocd/stamp.go", `if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {`, `if last != nil && last.failed() && isFull(app.Operation.Operation) {`),
+		take("LocalIsFull", "webhook/argocd/stamp.go", ` && len(op.Sync.Manifests) == 0`, ``),
+		take("PartIsFull", "webhook/argocd/stamp.go", ` && len(op.Sync.Resources) == 0 &&`, ` &&`),
+		take("DryRunIsFull", "webhook/argocd/stamp.go", ` && !op.Sync.DryRun &&`, ` &&`),
+		take("StampRead", "webhook/argocd/operated.go", `return o.Content }`, `return Content{} }`),
+		take("Within", "webhook/places/place.go", `if s.Track != "" && (seen.Relabelled`, `if s.Track == "*" && (seen.Relabelled`),
+		take("WentForward", "webhook/release/start.go", `return !p.AutoSync && !p.ByHand.IsZero()`, `return false && !p.ByHand.IsZero()`),
+		take("TakeBack", completions, `len(to) == 0 || at < 0`, `len(to) >= 0 || at < 0`),
 		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
@@ -141,6 +151,7 @@ func ofFindings() []part {
 		take("Parameters", "webhook/history/record.go", `r.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
 		take("SameSecond", drift, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
+		take("Patched", drift, `!a.LastFull.Patched || `, `true || `),
 		take("SeenSynced", drift, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`,
 			`(since && recorded.healthyAt(a.Compared))`),
 		take("ClusterLag", deployed, `app.ReconciledAt.Sub(ended) > policy.ClusterLag`, `app.ReconciledAt.After(ended)`),

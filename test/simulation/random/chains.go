@@ -15,7 +15,11 @@ import (
 // both: those of Histories, of Conditions and of Trains, in which the usual ApplicationSet is one of the chain, with
 // commits to the others.
 func Chains(version string) *rapid.Generator[*simulation.Scenario] {
-	kinds := []*rapid.Generator[*simulation.Scenario]{Histories(version), Conditions(version), Trains(version)}
+	return acted(ofChains(version))
+}
+
+func ofChains(version string) *rapid.Generator[*simulation.Scenario] {
+	kinds := []*rapid.Generator[*simulation.Scenario]{ofHistories(version), ofConditions(version), ofTrains(version)}
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		s := pick(t, "kind", kinds...).Draw(t, "history")
 		if s.Layout == "branches" || s.Layout == "values" {

@@ -15,6 +15,10 @@ import (
 // budgets of failures and sync windows. At the end of most, nothing is paused, and somebody approves what waits. They
 // are a kind of their own: Histories stays as it was.
 func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
+	return acted(ofConditions(version))
+}
+
+func ofConditions(version string) *rapid.Generator[*simulation.Scenario] {
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		s := &simulation.Scenario{
 			Version:  versionOf(t, version),

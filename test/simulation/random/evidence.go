@@ -15,7 +15,11 @@ import (
 // that speak of what commits bring, some time after each, of what was before it, and that change what they say or go
 // away. At the end of most, somebody tests what has no evidence.
 func Evidence(version string) *rapid.Generator[*simulation.Scenario] {
-	conditions, trains := Conditions(version), Trains(version)
+	return acted(ofEvidence(version))
+}
+
+func ofEvidence(version string) *rapid.Generator[*simulation.Scenario] {
+	conditions, trains := ofConditions(version), ofTrains(version)
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		var s *simulation.Scenario
 		if rapid.Bool().Draw(t, "a train") {

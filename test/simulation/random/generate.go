@@ -14,6 +14,10 @@ import (
 // Histories generates random histories of one version of Argo CD, or of "all". A seed gives the same history for ever,
 // as far as neither this file nor rapid changes; what has to be kept for longer is kept as text.
 func Histories(version string) *rapid.Generator[*simulation.Scenario] {
+	return acted(ofHistories(version))
+}
+
+func ofHistories(version string) *rapid.Generator[*simulation.Scenario] {
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		s := &simulation.Scenario{
 			Version: versionOf(t, version),

@@ -35,7 +35,7 @@ func TestHistories(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	histories := 200
 	if testing.Short() {
-		histories = 30
+		histories = 60
 	}
 	player, waited := simulation.NewPlayer(), 0
 	for seed := 1; seed <= histories; seed++ {

@@ -19,6 +19,10 @@ const trackLabel = "track"
 // commits at one distance, some of them bad, soak times, approvals and maxUpdate, and in between replicas that end,
 // slow watches, and all that Conditions has.
 func Trains(version string) *rapid.Generator[*simulation.Scenario] {
+	return acted(ofTrains(version))
+}
+
+func ofTrains(version string) *rapid.Generator[*simulation.Scenario] {
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		s := &simulation.Scenario{
 			Version: versionOf(t, version), Start: true,
