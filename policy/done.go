@@ -47,7 +47,7 @@ func (r Recorded) Behind(compared []Source) bool {
 // it deploys it, the sibling has completed only since that change.
 func (in *Input) completedTarget(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
-	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.sees(a) && in.completed(a) &&
+	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && in.sees(a) &&
 		!in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))
 }
 

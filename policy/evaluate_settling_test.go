@@ -11,8 +11,8 @@ import (
 
 // settlingRows have the ApplicationSet controller at work.
 func settlingRows() map[string]row {
-	const before = " may not sync before 2026-09-21T12:01:50Z: prod (NotGenerated: the ApplicationSet controller may still " +
-		"be writing its Applications). Next: wait"
+	const before = " may not sync before 2026-09-21T12:01:50Z: prod (NotGenerated: the ApplicationSet controller may " +
+		"still be writing its Applications). Next: wait"
 	const failing = " may not sync yet: prod (NotGenerated: the ApplicationSet reports an error, and may not have " +
 		"written an Application of an earlier step: " +
 		"no such project). Next: repair the ApplicationSet: kubectl get applicationset guestbook -n argocd -o yaml"
@@ -66,8 +66,8 @@ func leftRows() map[string]row {
 		}
 	}
 	const sync = "(NotCompleted: OutOfSync). Next: sync dev first: argocd app sync dev"
-	const prune = "(NotCompleted: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it is " +
-		"OutOfSync on purpose, set the annotation stepgate.io/require: completed"
+	const prune = "(NotCompleted: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it " +
+		"is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	return map[string]row{
 		"only pruning is left":                            deny("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b", prune),
 		"only pruning is left, on purpose":                at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b")),

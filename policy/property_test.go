@@ -19,8 +19,8 @@ const (
 
 // targetReasons are those of denials without blockers, beside those that blockers may have as well.
 var targetReasons = []policy.Reason{
-	policy.TargetDeleting, policy.Paused, policy.ContentUnknown, policy.NotPinned, policy.AlreadySynced, policy.NotApproved, policy.Unverified, policy.WindowClosed,
-	policy.MaxUpdateReached,
+	policy.TargetDeleting, policy.Paused, policy.ContentUnknown, policy.NotPinned, policy.AlreadySynced,
+	policy.NotApproved, policy.Unverified, policy.WindowClosed, policy.MaxUpdateReached,
 }
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.

@@ -29,9 +29,10 @@ type Candidate struct {
 	// Compared says that Argo CD last compared the Application with it, and Next that this is what is deployed next.
 	Compared bool `json:"compared,omitempty"`
 	Next     bool `json:"next,omitempty"`
-	// Reason is why it is not deployed now; empty if it may be. Blocker is the first Application that it waits for, and
-	// Until is when that ends, if it is known.
+	// Reason is why it is not deployed now; empty if it may be. Blocker is the first Application that it waits for, Detail
+	// what is missing there, and Until is when that ends, if it is known.
 	Reason  policy.Reason `json:"reason,omitempty"`
+	Detail  string        `json:"detail,omitempty"`
 	Blocker string        `json:"blocker,omitempty"`
 	Until   *time.Time    `json:"until,omitempty"`
 }
@@ -75,7 +76,7 @@ func candidateOf(c, best *policy.Candidate) Candidate {
 	}
 	shown.Reason = c.Reason
 	if len(c.Blockers) > 0 {
-		shown.Blocker = c.Blockers[0].Application
+		shown.Blocker, shown.Detail = c.Blockers[0].Application, c.Blockers[0].Detail
 	}
 	if !c.NotBefore.IsZero() {
 		until := c.NotBefore.UTC()

@@ -295,7 +295,7 @@ func TestADryRunIsToldTheCandidates(t *testing.T) {
 	}
 	g := NewWithT(t)
 	g.Expect(ask(t, true, CandidatesInfo)).To(Equal([]Candidate{
-		{Revisions: []string{scenario.Commit("e")}, Compared: true, Reason: policy.NotHealthy, Blocker: "dev"},
+		{Revisions: []string{scenario.Commit("e")}, Compared: true, Reason: policy.NotHealthy, Detail: "Progressing", Blocker: "dev"},
 		{Revisions: []string{scenario.Commit("c")}, Next: true},
 	}))
 	g.Expect(ask(t, false, CandidatesInfo)).To(BeEmpty(), "a sync")

@@ -27,7 +27,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 		"one that was compared in this second": {
 			scenario: stale, edit: func(_ *settings.Config, c *scenario.Cluster, _ *scenario.Attempt) {
 				c.Apps[0].Status.ReconciledAt = ptr.To(metav1.NewTime(scenario.Noon))
-			}, want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 12:00:00 after 1s"},
+			}, want: []string{"argocd/dev NotCompleted compared to aaaaaaa, not bbbbbbb at 12:00:00 after 1s"},
 		},
 		"one that has synced and was not compared since": {
 			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev NotCompleted compared before its last operation ended at 11:59:00"},

@@ -94,7 +94,8 @@ func candidate(c *webhook.Candidate) string {
 	case c.Reason == "":
 		text += " may start"
 	case c.Blocker != "":
-		text += fmt.Sprintf(" waits for %s (%s)", policy.ClientText(c.Blocker), policy.ClientText(string(c.Reason)))
+		text += fmt.Sprintf(" waits for %s (%s)", policy.ClientText(c.Blocker),
+			policy.ClientText(because(string(c.Reason), c.Detail)))
 	default:
 		text += " lacks: " + policy.ClientText(string(c.Reason))
 	}

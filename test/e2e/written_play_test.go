@@ -179,7 +179,7 @@ func (r *rollout) byControllerAgain() {
 }
 
 // restarted has stepgate start anew while a hook of dev runs, in a sync by somebody who prunes nothing: dev stays
-// OutOfSync for good. meanwhile is what happens before stepgate is back.
+// OutOfSync for good. meanwhile is what happens before stepgate is back, and after the sync.
 func restarted(meanwhile ...func(*rollout, *member)) func(*rollout) {
 	return func(r *rollout) {
 		dev := r.one("dev")
@@ -198,15 +198,17 @@ func restarted(meanwhile ...func(*rollout, *member)) func(*rollout) {
 		text, err := r.clis[r.mode].SyncUnpruned(r.ctx, dev.name)
 		script.Mustf(err, "argocd app sync %s: %s", dev.name, text)
 		r.until("a running hook of "+dev.name, func() bool { return len(r.hooks(dev)) > 0 && r.live(dev).Operation != nil })
-		r.startAnew(func() {
+		steps := func() {
 			for _, step := range meanwhile {
 				step(r, dev)
 			}
-		})
+		}
+		r.startAnew(steps)
 		for _, hook := range r.hooks(dev) {
 			r.annotateObject(&hook, argocd.HealthAnnotation, "Healthy")
 		}
 		r.untilOperated(dev, func(o *argo.OperationState) bool { return o.Phase.Successful() })
+		steps() // the application controller may have written again what it had in memory
 		r.byWhoever(r.in("qa", "prod"))
 	}
 }

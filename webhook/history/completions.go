@@ -23,11 +23,12 @@ func (r *Record) complete(p *argocd.Projection, altered bool, now time.Time) {
 			r.completions[i].Altered = true
 		}
 	}
-	switch {
-	case !app.SpecCompared || !app.LastSync.SameSources:
+	if !app.SpecCompared || !app.LastSync.SameSources {
 		r.completions = nil
 		return
-	case app.OperationSet || app.LastOperation.Running():
+	}
+	r.wentBack(&app.LastSync, app.Compared)
+	if app.OperationSet || app.LastOperation.Running() {
 		r.takeBack(app, p.Deploys, now)
 		return
 	}
@@ -53,6 +54,20 @@ func (r *Record) complete(p *argocd.Projection, altered bool, now time.Time) {
 		return
 	}
 	r.completions = append(slices.Clone(r.completions[max(0, len(r.completions)+1-mostCompleted):]), done)
+}
+
+// wentBack forgets what was completed of what the last sync has deployed, and after that, before it was deployed without
+// anything else in between: somebody has gone back, and maybe forward again, and the watch has not seen all of it.
+func (r *Record) wentBack(last *policy.LastSync, compared []policy.Source) {
+	to := last.Sources(compared)
+	at := slices.IndexFunc(r.completions, func(c policy.Completion) bool { return slices.Equal(c.Sources, to) })
+	if at < 0 || len(to) == 0 {
+		return
+	}
+	older := func(c policy.Completion) bool { return c.Since.Before(last.Since) }
+	if slices.ContainsFunc(r.completions[at:], older) {
+		r.completions = append(slices.Clone(r.completions[:at]), slices.DeleteFunc(slices.Clone(r.completions[at:]), older)...)
+	}
 }
 
 // takeBack forgets what was completed after something that the Application returns to, by an operation that started at a

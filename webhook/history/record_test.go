@@ -87,10 +87,17 @@ func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
 		p.Application.LastFull.AtCompared, p.Application.ReconciledAt = false, second(20)
 		return p
 	}
+	forward := func(revision string, back int) *argocd.Projection { // went back to a, and then forward again
+		p := syncing(revision)
+		p.Application.LastFull = policy.FullSync{}
+		p.Application.LastSync = policy.LastSync{FinishedAt: second(back), SameSources: true, Other: at("a"), Since: second(back)}
+		return p
+	}
 	for name, tc := range map[string]struct {
 		states []*argocd.Projection
 		want   []string
 	}{
+		"by a sync that nobody saw":            {[]*argocd.Projection{done("a", 10), done("b", 20), forward("b", 30)}, nil},
 		"by a sync of it":                      {[]*argocd.Projection{done("a", 10), done("b", 20), done("a", 30)}, []string{"a"}},
 		"while a newer one is compared":        {[]*argocd.Projection{done("a", 10), done("b", 20), done("c", 30), behind(40)}, []string{"a"}},
 		"as soon as that is asked for":         {[]*argocd.Projection{done("a", 10), done("b", 20), done("c", 30), syncing("a")}, []string{"a"}},

@@ -125,7 +125,7 @@ func TestThoseThatAreAlikeAreJudgedOnce(t *testing.T) {
 		atMost    int64
 	}{
 		"they are alike": {atMost: 3 * 20 * 20},
-		"they are not":   {different: true, atMost: 40 * 20 * 20},
+		"they are not":   {different: true, atMost: 50 * 20 * 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -71,6 +71,7 @@ export interface Candidate {
   compared?: boolean;
   next?: boolean;
   reason?: string;
+  detail?: string;
   blocker?: string;
   until?: string;
 }

@@ -61,7 +61,8 @@ export function revisionsText(revisions: string[] | null | undefined): string {
 
 export function candidateText(c: Candidate): string {
   if (!c.reason) return "may start";
-  return c.blocker ? `waits for ${c.blocker} (${c.reason})` : `waits: ${c.reason}`;
+  const why = c.detail ? `${c.reason}: ${c.detail}` : c.reason;
+  return c.blocker ? `waits for ${c.blocker} (${why})` : `waits: ${why}`;
 }
 
 export function plural(n: number, one: string, many: string): string {

@@ -128,7 +128,7 @@ func ofFindings() []part {
 		take("FailedUnpolled", operation, `ends: AnotherRevision`, `ends: NoComparison`),
 		take("B3", drift, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
-		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
+		take("Completed", done, `in.completed(a) && in.sees(a)`, `len(a.Ran) > 0 && in.sees(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
 		take("ByPosition", revision, `if len(as) == len(bs) {`, `if len(as) < 0 {`),
 		take("Carried", "webhook/argocd/stamp.go", `if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {`, `if last != nil && last.failed() && isFull(app.Operation.Operation) {`),
