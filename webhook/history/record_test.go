@@ -90,7 +90,9 @@ func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
 	forward := func(revision string, back int) *argocd.Projection { // went back to a, and then forward again
 		p := syncing(revision)
 		p.Application.LastFull = policy.FullSync{}
-		p.Application.LastSync = policy.LastSync{FinishedAt: second(back), SameSources: true, Other: at("a"), Since: second(back)}
+		p.Application.LastSync = policy.LastSync{
+			FinishedAt: second(back), SameSources: true, Other: at("a"), Since: second(back),
+		}
 		return p
 	}
 	for name, tc := range map[string]struct {
