@@ -24,7 +24,7 @@ import (
 const (
 	dearestTime   = 50 * time.Millisecond
 	dearestMemory = 8
-	aroundIt      = 512 << 10
+	aroundIt      = 768 << 10
 )
 
 // shapes are texts of a length of which a parser that reads on and on makes the most. sample is a valid value.
