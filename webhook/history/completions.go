@@ -66,8 +66,7 @@ func (r *Record) wentBack(last *policy.LastSync, compared []policy.Source) {
 	}
 	older := func(c policy.Completion) bool { return c.Since.Before(last.Since) }
 	if slices.ContainsFunc(r.completions[at:], older) {
-		kept := slices.Clone(r.completions)
-		r.completions = append(kept[:at:at], slices.DeleteFunc(kept[at:], older)...)
+		r.completions = slices.Concat(r.completions[:at], slices.DeleteFunc(slices.Clone(r.completions[at:]), older))
 	}
 }
 
