@@ -124,10 +124,10 @@ func TestAnApplicationSetComesAfterAnApplication(t *testing.T) {
 	annotate("base")
 	r.Expect(heard.all).To(HaveLen(2), "base did not exist when it was first named")
 	before := base.DeepCopy()
-	guestbook.Compare(base, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
 	base.Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeNormal)}
 	r.Expect(shared.Admin.Patch(r.ctx, base, client.MergeFrom(before))).To(Succeed())
 	before = base.DeepCopy()
+	guestbook.Compare(base, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
 	base.Annotations = nil
 	r.Expect(shared.Admin.Patch(r.ctx, base, client.MergeFrom(before))).To(Succeed())
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev") }).Should(Succeed())

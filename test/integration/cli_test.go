@@ -200,7 +200,7 @@ func TestTheCandidatesAreThoseOfTheGate(t *testing.T) {
 	r.Expect(string(x.Candidates[0].Reason)).To(Equal("NotHealthy"))
 	r.Expect(x.Candidates[0].Blocker).To(Equal("engineering-dev-guestbook"))
 	r.Expect(r.ask("get", "guestbook").out).To(ContainSubstring(
-		"next: " + guestbook.NewCommit[:7] + " waits for engineering-dev-guestbook (NotHealthy)"))
+		"next: " + guestbook.NewCommit[:7] + " waits for engineering-dev-guestbook (NotHealthy: Progressing)"))
 	r.done("dev")
 	x, _ = r.explained("qa")
 	r.Expect(x.Candidates).To(HaveLen(1))

@@ -30,7 +30,9 @@ func TestASpecSettles(t *testing.T) {
 	r.Expect(r.update(cluster.ApplicationSetAccount, "dev", func(app *argo.Application) {
 		app.Spec.IgnoreDifferences = ignoreReplicas()
 	})).To(Succeed())
-	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(ContainSubstring("engineering-dev-guestbook (NotCompleted)")))
+	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(
+		ContainSubstring("engineering-dev-guestbook (NotCompleted: its spec has changed since it was compared)"),
+	))
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed(), "it is held")
 	r.Expect(r.update(cluster.ControllerAccount, "dev", compare)).To(Succeed())
 	// Another refresh of prod may still be on its way: it was not compared with its spec for a moment.

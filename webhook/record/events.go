@@ -176,13 +176,14 @@ func (e *Events) first(key string) bool {
 	return true
 }
 
+// dedupeKey tells Events apart: by who is meant, who holds that up, and what there is to do about it.
 func dedupeKey(event *eventsv1.Event, v judge.Verdict) string {
 	parts := []string{string(event.Regarding.UID), event.Regarding.Name, event.Reason}
 	if event.Reason == started.Reason { // each sync that stepgate starts is another one
 		parts = append(parts, event.Note)
 	}
 	for _, b := range v.Blockers {
-		parts = append(parts, b.Application, string(b.Reason))
+		parts = append(parts, b.Application, string(b.Reason), b.Next)
 	}
 	return strings.Join(parts, "\n")
 }

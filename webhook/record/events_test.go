@@ -77,9 +77,13 @@ func TestEventsOnePerApplicationReasonAndBlockers(t *testing.T) {
 	g.Expect(post("prod", "dev:NotHealthy")).To(Equal(1), "another blocker")
 	g.Expect(post("prod", "qa:NotHealthy", "qa2:NotHealthy")).To(Equal(1), "one blocker more")
 	g.Expect(post("prod", "qa:NotCompleted")).To(Equal(1), "another reason of the same blocker")
+	w, v, none := denialOf("prod", "qa:NotCompleted")
+	v.Blockers[0].Next = policy.RefreshIt
+	events.post(w, v, none)
+	g.Expect(drain(events)).To(Equal(1), "the same reason, and something else to do")
 	g.Expect(counted(events, "repeated")).To(Equal(1))
 
-	w, v, none := denialOf("prod", "qa:NotHealthy")
+	w, v, none = denialOf("prod", "qa:NotHealthy")
 	v.Settings.Mode = settings.Audit
 	events.post(w, v, none)
 	g.Expect(drain(events)).To(Equal(1), "another kind of Event")
