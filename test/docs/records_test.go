@@ -46,6 +46,16 @@ func TestThePagesForUsersAreShort(t *testing.T) {
 	g.Expect(len(strings.Fields(read(g, "README.md")))).To(BeNumerically("<=", mostOfREADME), "words of README.md")
 }
 
+// Whoever reads the rule has to keep it in mind.
+func TestTheRuleIsShort(t *testing.T) {
+	g := NewWithT(t)
+	words := strings.Fields(tableMarks.ReplaceAllString(read(g, "docs/rule.md"), " "))
+	g.Expect(len(words)).To(BeNumerically("<=", 1300), "words of docs/rule.md: say it shorter, or ask less")
+}
+
+// tableMarks are the numbers of rows, and what separates cells.
+var tableMarks = regexp.MustCompile(`(?m)^\| \d+ \||\||---`)
+
 // A record tells of one run. It belongs into test/results: the next run makes it old. The changelog is a record.
 func TestNoPageHasARecord(t *testing.T) {
 	g := NewWithT(t)
