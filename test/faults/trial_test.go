@@ -24,6 +24,8 @@ const (
 	// 256 MiB, and a part of it is for the kernel's buffers and for the pages of the program that it needs now.
 	mostMemory  = 150
 	worstMemory = 220
+	// leftMemory is how much a fault may take beside what one before has left, until the garbage is collected.
+	leftMemory = 10
 )
 
 // trial is one fault and its results. Expect and Eventually end the test; a goal that is missed is an Errorf.
@@ -55,6 +57,11 @@ func begin(t *testing.T, name string) *trial {
 	test := &report.Test{T: t}
 	f := &trial{
 		Test: test, Gomega: NewWithT(test), suite: shared, ctx: context.WithoutCancel(t.Context()), name: name, most: mostMemory,
+	}
+	for _, replica := range f.release.Replicas() { // what a flood before has left is not of this fault
+		if left, err := replica.AnonymousMiB(); err == nil {
+			f.most = max(f.most, left+leftMemory)
+		}
 	}
 	f.memory.Restart()
 	f.writer.Count(&f.writes)
