@@ -19,12 +19,10 @@ func (in *Input) drifted(a *Application) bool {
 	recorded := in.ApplicationSet.Recorded[a.Name]
 	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) &&
 		a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
-	return a.LastSync.AtCompared && (!a.LastFull.Patched || in.everCompleted(a)) || a.LastSync.SameSources &&
-		(since && recorded.healthyAt(a.Compared) || in.completedSince(a))
+	completed, ever := in.completedCompared(a)
+	return a.LastSync.AtCompared && (!a.LastFull.Patched || ever) || a.LastSync.SameSources &&
+		(since && recorded.healthyAt(a.Compared) || ever && completed.OperatedAt.Equal(a.LastOperation.StartedAt))
 }
-
-// onlyPruning is what the detail of NotCompleted says of an Application that Argo CD need not sync.
-const onlyPruning = ", only pruning is left"
 
 // leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left
 // of what it was compared with but to prune, or its last sync deployed that.
@@ -34,17 +32,12 @@ func (in *Input) leftOutOfSync(a *Application) bool {
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 
-// everCompleted reports whether the Application has completed what it is compared with, and has not failed at it since.
-func (in *Input) everCompleted(a *Application) bool {
-	return slices.ContainsFunc(in.History.Past(a.Name).Completions, func(c Completion) bool {
-		return slices.Equal(c.Sources, a.Compared)
-	})
-}
-
-// completedSince reports whether the Application has completed what it is compared with, and has not been operated
-// since.
-func (in *Input) completedSince(a *Application) bool {
-	return slices.ContainsFunc(in.History.Past(a.Name).Completions, func(c Completion) bool {
-		return slices.Equal(c.Sources, a.Compared) && c.OperatedAt.Equal(a.LastOperation.StartedAt)
-	})
+// completedCompared is what the Application has completed of just what it is compared with, if it has.
+func (in *Input) completedCompared(a *Application) (c Completion, ever bool) {
+	done := in.History.Past(a.Name).Completions
+	at := slices.IndexFunc(done, func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) })
+	if at < 0 {
+		return c, false
+	}
+	return done[at], true
 }

@@ -102,10 +102,6 @@ func (d Decision) WayOut() string { return d.Reason.wayOut(d.Next, d.Application
 // WayOut says what an operator can do about it.
 func (b *Blocker) WayOut() string {
 	next := b.Reason.wayOut(b.Next, b.Named())
-	if strings.Contains(b.Detail, onlyPruning) {
-		next = "prune it: argocd app sync " + b.Named() +
-			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
-	}
 	if orphan := b.OrphanWayOut(); orphan != "" {
 		next += "; " + orphan
 	}

@@ -17,7 +17,7 @@ const (
 	longestMessage = 2048
 )
 
-// targetReasons are those of denials without blockers, beside those that blockers may have as well.
+// targetReasons are those that a denial without blockers alone has. Others it has as well as blockers have them.
 var targetReasons = []policy.Reason{
 	policy.TargetDeleting, policy.Paused, policy.ContentUnknown, policy.NotPinned, policy.AlreadySynced,
 	policy.NotApproved, policy.Unverified, policy.WindowClosed, policy.MaxUpdateReached,

@@ -13,7 +13,8 @@ var notCompleted = blocking{
 		next:   "see the detail: wait, refresh or sync APP",
 	},
 	lacks: []lack{
-		unhydrated, comparedUnhydrated, notComparable, respecified, comparedEarlier, outOfSync, elsewhere, notFresh,
+		unhydrated, comparedUnhydrated, notComparable, respecified, comparedEarlier, notPruned, outOfSync,
+		elsewhere, notFresh,
 	},
 }
 
@@ -84,6 +85,20 @@ var comparedEarlier = lack{
 	},
 }
 
+// notPruned is outOfSync of an Application that Argo CD need not sync.
+var notPruned = lack{
+	next: "prune it: argocd app sync APP --prune; if it is OutOfSync on purpose, set the annotation " +
+		"stepgate.io/require: completed",
+	ends: AnotherRevision,
+	holds: func(in *Input, a *Application) (detail string, ok bool) {
+		if !a.OnlyPruning {
+			return "", false
+		}
+		detail, ok = outOfSync.holds(in, a)
+		return detail + ", only pruning is left", ok
+	},
+}
+
 // outOfSync says that the Application has not deployed what it is compared with.
 var outOfSync = lack{
 	when: "it is not Synced, and this is not drift, nor on purpose (level `completed`)",
@@ -93,11 +108,7 @@ var outOfSync = lack{
 		if a.SyncStatus == "Synced" || in.drifted(a) || in.leftOutOfSync(a) {
 			return "", false
 		}
-		detail = clean(a.SyncStatus)
-		if a.OnlyPruning {
-			detail += onlyPruning
-		}
-		return detail, true
+		return clean(a.SyncStatus), true
 	},
 }
 

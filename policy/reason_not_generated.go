@@ -37,11 +37,14 @@ var notGenerated = waiting{
 			d.Detail = "the ApplicationSet controller may still be writing its Applications"
 			return d, true
 		}
+		if in.ApplicationSet.Failing == "" || !in.changed() || in.ApplicationSet.FailingStep >= d.Step {
+			return d, false
+		}
 		namespace, name := d.set()
 		d.Detail = "the ApplicationSet reports an error, and may not have written an Application of an earlier step: " +
 			Printable(in.ApplicationSet.Failing, maxText)
 		d.Next = "repair the ApplicationSet: kubectl get applicationset " + name + " -n " + namespace + " -o yaml"
-		return d, in.ApplicationSet.Failing != "" && in.changed() && in.ApplicationSet.FailingStep < d.Step
+		return d, true
 	},
 }
 

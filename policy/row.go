@@ -42,7 +42,7 @@ type blocking struct {
 
 // lack is one thing that a sibling may lack, and with it a case of a row.
 type lack struct {
-	// when is the condition, for docs/rule.md; empty if it is that of the row.
+	// when is the condition, for docs/rule.md. It is empty where the row, or the case after it, says it.
 	when string
 	// next is what an operator can do about it; empty for that of the row.
 	next string

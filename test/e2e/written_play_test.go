@@ -27,7 +27,7 @@ func (m *member) smokeTest(health string) files {
 
 func (m *member) smoke() string { return m.name + "-smoke-" }
 
-// hooks are those of a member in the cluster.
+// hooks returns the hooks of a member that are in the cluster.
 func (r *rollout) hooks(m *member) []corev1.ConfigMap {
 	all := &corev1.ConfigMapList{}
 	script.Must(r.Admin.List(r.ctx, all, client.InNamespace(m.destination)))

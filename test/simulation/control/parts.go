@@ -101,8 +101,8 @@ func ofFindings() []part {
 			`if until := in.settled(); d.Step < 0 && in.Now.Before(until) {`),
 		take("Joined", generated, `last := in.History.Joined`, `var last time.Time`),
 		take("Respecified", generated, `latest(last, in.History.Respecified, in.History.ContentSince)`, `latest(last)`),
-		take("Failing", generated, `return d, in.ApplicationSet.Failing != ""`, `return d, false && in.ApplicationSet.Failing != ""`),
-		take("FailingStep", generated, ` && in.ApplicationSet.FailingStep < d.Step`, ``),
+		take("Failing", generated, `in.ApplicationSet.Failing == "" ||`, `true ||`),
+		take("FailingStep", generated, ` || in.ApplicationSet.FailingStep >= d.Step`, ``),
 		take("Around", "webhook/argocd/content.go", `return digest(parts)`, `return digest(parts.Destination)`),
 		take("Unproven", revision, `in.History.Unproven && in.Settings.Stamped`, `false`),
 		take("A9", drift, `in.alteredSince(a) || a.LastSync`, `a.LastSync`),
@@ -126,7 +126,7 @@ func ofFindings() []part {
 			`if false && b.Step <= last {`),
 		take("RefreshUnpolled", need, `b.Ends != policy.NoComparison && b.Step`, `b.Ends.Stale() && b.Step`),
 		take("FailedUnpolled", operation, `ends: AnotherRevision`, `ends: NoComparison`),
-		take("B3", drift, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
+		take("B3", drift, `(since && recorded.healthyAt(a.Compared) || ever && `, `(since && false && `),
 
 		take("Completed", done, `in.completed(a) && in.sees(a)`, `len(a.Ran) > 0 && in.sees(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
@@ -152,8 +152,7 @@ func ofFindings() []part {
 		take("SameSecond", drift, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
 		take("Patched", drift, `!a.LastFull.Patched || `, `true || `),
-		take("SeenSynced", drift, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`,
-			`(since && recorded.healthyAt(a.Compared))`),
+		take("SeenSynced", drift, `|| ever && completed.OperatedAt`, `|| ever && false && completed.OperatedAt`),
 		take("ClusterLag", deployed, `app.ReconciledAt.Sub(ended) > policy.ClusterLag`, `app.ReconciledAt.After(ended)`),
 	}
 }

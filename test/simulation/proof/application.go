@@ -60,7 +60,7 @@ func revisionOf(text string) revision {
 	return none
 }
 
-// health is that of what is deployed.
+// health is what Argo CD finds of the resources that are deployed.
 type health string
 
 const (

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	jsonpatch2 "gomodules.xyz/jsonpatch/v2"
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
@@ -145,9 +145,9 @@ func (p *process) request(old *object, x granted) (op *argo.Operation, allowed b
 	return next.Operation, p.gate.Handle(context.Background(), req).Allowed
 }
 
-// patched is an operation after the patches of the mutating webhook, which change nothing else but for the result of the last operation
-// where they hold this one.
-func patched(op *argo.Operation, patches []jsonpatch2.Operation) *argo.Operation {
+// patched is an operation after the patches of the mutating webhook, which change nothing else but for the result of the
+// last operation where they hold this one.
+func patched(op *argo.Operation, patches []jsonpatch.Operation) *argo.Operation {
 	if len(patches) == 0 {
 		return op
 	}
@@ -159,15 +159,8 @@ func patched(op *argo.Operation, patches []jsonpatch2.Operation) *argo.Operation
 			panic("the mutating webhook changes " + p.Path)
 		}
 	}
-	patch, err := jsonpatch.DecodePatch(encode(patches))
-	if err != nil {
-		panic(err)
-	}
-	raw, err := patch.Apply(encode(map[string]any{"operation": op}))
-	if err != nil {
-		panic(err)
-	}
 	var changed struct{ Operation *argo.Operation }
+	raw := scenario.Patched(encode(map[string]any{"operation": op}), patches)
 	if err := json.Unmarshal(raw, &changed); err != nil {
 		panic(err)
 	}
