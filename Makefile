@@ -324,6 +324,10 @@ e2e-order: tools argocd-tools $(BIN)/helm ## stepgate.io/after, mistakes in it, 
 e2e-written: tools argocd-tools ## What hides what step 1 has deployed: dry runs, parts, --local, a rollback, a restart; off and on
 	$(E2E) TestWrittenDown -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
+.PHONY: e2e-beside
+e2e-beside: tools argocd-tools ## Rollouts beside Kargo, retries, agents of other clusters, automated sync and people; off and on
+	$(E2E) TestBeside -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+
 .PHONY: e2e-evidence
 e2e-evidence: tools argocd-tools $(BIN)/helm $(BIN)/argo-rollouts ## Steps that wait for a Job and for an AnalysisRun of the real Argo Rollouts
 	$(E2E) TestEvidence -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)

@@ -1,0 +1,4 @@
+package e2e
+
+// heldPlays are …
+func heldPlays() []gatedPlay { return nil }

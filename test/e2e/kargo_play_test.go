@@ -1,0 +1,4 @@
+package e2e
+
+// kargoPlays are …
+func kargoPlays() []gatedPlay { return nil }
