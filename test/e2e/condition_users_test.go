@@ -20,7 +20,7 @@ const (
 	stranger = "mallory"
 )
 
-// installUsers lets the users write ApplicationSets and Applications.
+// installUsers lets the users, and Kargo, write ApplicationSets and Applications.
 func (s *suite) installUsers(ctx context.Context) error {
 	meta := metav1.ObjectMeta{Name: "people"}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
@@ -29,7 +29,7 @@ func (s *suite) installUsers(ctx context.Context) error {
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
 	}
-	for _, user := range []string{approver, stranger} {
+	for _, user := range []string{approver, stranger, kargoAccount} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 	}
 	if err := s.Admin.Create(ctx, role); err != nil {

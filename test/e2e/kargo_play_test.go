@@ -1,4 +1,122 @@
 package e2e
 
-// kargoPlays are …
-func kargoPlays() []gatedPlay { return nil }
+import (
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// kargoPlays are promotions by Kargo, of Applications with one source and with two, started by Kargo itself and by a
+// person, one stage after the other and all at once.
+func kargoPlays() []gatedPlay {
+	all := []gatedPlay{{
+		scenario: scenario{
+			key: "kargo-branch", title: "a commit; Kargo promotes prod, qa and dev at once, and changes no spec", play: kargoFollows,
+		},
+		gates: []mode{on, starting},
+	}}
+	for _, person := range []string{"", "alice"} {
+		for _, several := range []bool{false, true} {
+			k := kargoPlay{person: person}
+			of, key := "Kargo promotes", "kargo"
+			if person != "" {
+				of, key = "a person has Kargo promote", key+"-person"
+			}
+			layout, template := func(*rollout) {}, func(*rollout, *argo.ApplicationSpec) {}
+			ignored := argo.ApplicationSetResourceIgnoreDifferences{JSONPointers: []string{"/spec/source/targetRevision"}}
+			if several {
+				of, key = of+" Applications of two sources", key+"-sources"
+				layout, template = secondSource, twoSources
+				ignored = argo.ApplicationSetResourceIgnoreDifferences{JQPathExpressions: []string{".spec.sources[].targetRevision"}}
+			}
+			set := func(set *argo.ApplicationSet) {
+				set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{ignored}
+			}
+			gates := []mode{on}
+			if !several {
+				gates = append(gates, starting)
+			}
+			all = append(all, gatedPlay{
+				scenario: scenario{
+					key: key, title: of + " a commit, one stage after the other", quick: key == "kargo",
+					layout: layout, template: template, set: set, play: k.inTurn,
+				},
+				gates: gates, ordered: true,
+			}, gatedPlay{
+				scenario: scenario{
+					key: key + "-early", title: of + " a commit to qa and prod while dev is not Healthy", layout: layout, template: template,
+					set: set, play: k.early,
+				},
+				gates: gates,
+			})
+		}
+	}
+	for i := range all {
+		all[i].each, all[i].world, all[i].manual, all[i].limit = 1, true, true, 2*time.Minute
+	}
+	return all
+}
+
+// kargoPlay has Kargo set the targetRevision of Applications to a commit.
+type kargoPlay struct{ person string }
+
+// inTurn promotes to the next stage when the one before is done.
+func (k kargoPlay) inTurn(r *rollout) {
+	r.nameCommits()
+	r.begin()
+	r.version("2", r.members)
+	for _, m := range r.members {
+		r.succeed(r.promote(m, k.person, true))
+	}
+}
+
+// early promotes to all stages while dev is Progressing with the commit.
+func (k kargoPlay) early(r *rollout) {
+	r.nameCommits()
+	r.begin()
+	dev := r.one("dev")
+	r.version("2", r.members, dev)
+	first := r.promote(dev, k.person, true)
+	r.untilEach(dev.name+" Progressing", []*member{dev}, func(m *member, app *argo.Application) bool {
+		return progressing(m, app) && comparedWith(app) == m.newest()
+	})
+	var later []*promotion
+	for _, m := range r.in("prod", "qa") {
+		later = append(later, r.promote(m, k.person, true))
+	}
+	r.pause(standsStill)
+	r.health(dev, "Healthy")
+	r.succeed(append(later, first)...)
+}
+
+// kargoFollows promotes to all stages at once, the last one first. The Applications follow a branch.
+func kargoFollows(r *rollout) {
+	r.begin()
+	r.version("2", r.members)
+	var all []*promotion
+	for _, m := range r.in(backwards()...) {
+		all = append(all, r.promote(m, "", false))
+	}
+	r.succeed(all...)
+}
+
+// nameCommits has every Application name the commit that it runs, as after an earlier promotion.
+func (r *rollout) nameCommits() {
+	for _, m := range r.members {
+		app := &unstructured.Unstructured{}
+		app.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
+		script.Must(r.Admin.Get(r.ctx, r.key(m.name), app))
+		before := app.DeepCopy()
+		script.Must(m.repoint(app))
+		script.Must(r.Admin.Patch(r.ctx, app, client.MergeFrom(before)))
+	}
+	r.untilEach("a comparison with a commit", r.members, func(m *member, app *argo.Application) bool {
+		compared := app.Status.Sync.ComparedTo
+		first := append(compared.Sources, compared.Source)[0]
+		return m.atNewest(app) && first.TargetRevision == m.revision
+	})
+}
