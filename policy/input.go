@@ -145,7 +145,8 @@ type Operation struct {
 // compared.
 const Uncompared = "Uncompared"
 
-// Outdated is the phase of a source hydrator's operation that was of another dry source than the spec has now.
+// Outdated is the phase of a source hydrator's operation that was of another dry source than the spec has now, or of an
+// older commit of it than the hydrator has looked at since.
 const Outdated = "Outdated"
 
 // ApplicationSet is what the rule needs of an ApplicationSet.

@@ -37,7 +37,7 @@ func Sibling(app *argo.Application) policy.Application {
 		LastFull:         lastFull(status, full),
 		LastSync:         lastSync(status, o, full),
 		Ran:              ran(o.fullOnly(status.History)),
-		Hydration:        hydration(&app.Spec, &status.Sync, status.ReconciledAt, &status.SourceHydrator),
+		Hydration:        siblingHydration(app),
 		OnlyPruning:      onlyPruning(status.Resources),
 	}
 }
@@ -78,6 +78,20 @@ func hydration(
 		return policy.Uncompared
 	}
 	return shared(string(op.Phase))
+}
+
+// siblingHydration is the hydration of a live Application. It is policy.Outdated, too, while a newer dry commit waits to
+// be hydrated: since v3.5 argo-cd writes lastComparedDryRevision before that (ProcessAppHydrateQueueItem in
+// controller/hydrator/hydrator.go). With manifest-generate-paths it does so as well for a commit that it then skips, and
+// nothing tells the two apart (argo-cd 29816).
+func siblingHydration(app *argo.Application) string {
+	hydrator := &app.Status.SourceHydrator
+	op, looked := hydrator.CurrentOperation, hydrator.LastComparedDryRevision
+	if app.Spec.SourceHydrator != nil && op != nil && op.Phase == argo.HydrateOperationPhaseHydrated && looked != "" &&
+		op.DrySHA != looked && app.Annotations[argo.AnnotationKeyManifestGeneratePaths] == "" {
+		return policy.Outdated
+	}
+	return hydration(&app.Spec, &app.Status.Sync, app.Status.ReconciledAt, hydrator)
 }
 
 // inCluster is the name of the cluster in which Argo CD runs.
