@@ -9,7 +9,7 @@ import (
 
 // besidePlays are rollouts beside other programs that write Applications, and beside people who do.
 func besidePlays() []gatedPlay {
-	return slices.Concat(kargoPlays(), retryPlays(), pullPlays(), heldPlays())
+	return slices.Concat(kargoPlays(), retryPlays(), pullPlays(), heldPlays(), jitterPlays())
 }
 
 // TestBeside plays rollouts in which somebody else than Argo CD's controllers writes Applications.

@@ -52,13 +52,20 @@ func (s *suite) measureGated(ctx context.Context, name string, plays []gatedPlay
 			return "", err
 		}
 	}
-	s.out.Line("| rollout | gate | starts | out of order | complete after |\n|---|---|---|---|---|")
+	writes, err := s.audit.writes()
+	if err != nil {
+		return "", err
+	}
+	s.out.Line("| rollout | gate | starts | out of order | complete after | held | refused | refreshes by stepgate | |\n" +
+		"|---|---|---|---|---|---|---|---|---|")
 	var problems []error
 	without, with, complete := 0, 0, 0
 	for _, p := range plays {
 		for _, m := range append([]mode{off}, p.gates...) {
 			o := all[p.key][m]
-			s.out.Line("| %s (`%s`) | %s | %d | %d | %s |", p.title, p.key, m, len(o.starts), o.outOfOrder(), o.ends(p))
+			c := o.counts(writes)
+			s.out.Line("| %s (`%s`) | %s | %d | %d | %s | %d | %d | %d | %s |", p.title, p.key, m, len(o.starts), o.outOfOrder(),
+				o.ends(p), c.held, c.refusals+c.denials, c.refreshes, o.rollout.note)
 			if problem := p.judge(o); problem != nil {
 				problems = append(problems, fmt.Errorf("%s, %s: %w", p.key, m, problem))
 			}

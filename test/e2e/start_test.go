@@ -46,6 +46,8 @@ func startPlays() []startPlay {
 		{scenario: scenario{key: "start-skew-3", title: "two commits, one right after the other; the shard of step 2 is 3 s ahead", limit: short, layout: alternate, template: byName, play: oneAfterTheOther}, shards: ahead(0, 3)},
 		{scenario: scenario{key: "start-skew-30", title: "the same, 30 s ahead", limit: short, layout: alternate, template: byName, play: oneAfterTheOther}, shards: ahead(0, 30)},
 		{scenario: scenario{key: "start-auto", title: "automated sync: a commit every 6 s for a minute, 8 s of soak", automated: true, template: both(inProject, selfHealing), rounds: 10, play: steadyTrain}, unordered: true, train: true},
+		{scenario: scenario{key: "start-unended", title: "automated sync: the last sync has no end, and a commit lands (argo-cd 29636)", automated: true, limit: short, template: both(inProject, automatic), play: unended}, unordered: true},
+		{scenario: scenario{key: "start-paths", title: "automated sync: a commit that touches nobody overtakes one that waits (argo-cd 27875)", automated: true, limit: short, template: both(inProject, automatic), set: ownPaths, play: overtakenElsewhere}, unordered: true},
 	}
 	for i := range all {
 		all[i].each, all[i].world = max(all[i].each, 1), true
