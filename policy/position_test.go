@@ -28,6 +28,15 @@ func TestSourcesOfOneRepositoryAreToldApart(t *testing.T) {
 		"the two exchanged": {
 			"1:dev@common:a+common:b > 2:prod@common:b+common:a,auto,pinned", false, policy.Deny,
 		},
+		"dev was compared with a mix of two commits (argo-cd 29716)": {
+			"1:dev@common:a+common:b > 2:prod@common:b+common:b,auto,pinned", false, policy.Deny,
+		},
+		"prod was compared with a mix of two commits": {
+			"1:dev@common:b+common:b > 2:prod@common:a+common:b,auto,pinned", false, policy.Deny,
+		},
+		"prod was compared with a commit long past": {
+			"1:dev@common:b+common:b,fresh > 2:prod@common:x+common:x,auto,pinned,ran:common:b", false, policy.Deny,
+		},
 		"both as in dev":      {"1:dev@common:a+common:b > 2:prod@common:a+common:b,auto,pinned", false, policy.Allow},
 		"dev has one of them": {"1:dev@common:a > 2:prod@common:a+common:a,auto,pinned", false, policy.Allow},
 		"dev has one of them, and not the other": {
