@@ -21,6 +21,13 @@ func (j *Judge) IsApplicationSetController(user string) bool {
 		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")
 }
 
+// AsksAgain reports whether who writes an operation asks again by himself: a controller of Argo CD, or who says of his operation
+// that it is automated. stepgate itself asks again, too, but it has to know that it did not start what it wrote.
+func (j *Judge) AsksAgain(w *Write) bool {
+	return j.IsApplicationSetController(w.User) ||
+		w.Target.Operation.Automated && j.initiator(w.User) != InitiatorStepgate
+}
+
 // initiator names the writer for the metrics.
 func (j *Judge) initiator(user string) string {
 	switch {
