@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -18,41 +19,16 @@ func kargoPlays() []gatedPlay {
 			key: "kargo-branch", title: "a commit; Kargo promotes prod, qa and dev at once, and changes no spec", play: kargoFollows,
 		},
 		gates: []mode{on, starting},
+	}, {
+		scenario: scenario{
+			key: "kargo-parameter", title: "Kargo sets a parameter of a chart, and nothing else, one stage after the other",
+			layout: fromChart, template: ofChart, set: ignoringParameters, play: kargoSets,
+		},
+		gates: []mode{on, starting}, ordered: true,
 	}}
 	for _, person := range []string{"", "alice"} {
 		for _, several := range []bool{false, true} {
-			k := kargoPlay{person: person}
-			of, key := "Kargo promotes", "kargo"
-			if person != "" {
-				of, key = "a person has Kargo promote", key+"-person"
-			}
-			layout, template := func(*rollout) {}, func(*rollout, *argo.ApplicationSpec) {}
-			ignored := argo.ApplicationSetResourceIgnoreDifferences{JSONPointers: []string{"/spec/source/targetRevision"}}
-			if several {
-				of, key = of+" Applications of two sources", key+"-sources"
-				layout, template = secondSource, twoSources
-				ignored = argo.ApplicationSetResourceIgnoreDifferences{JQPathExpressions: []string{".spec.sources[].targetRevision"}}
-			}
-			set := func(set *argo.ApplicationSet) {
-				set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{ignored}
-			}
-			gates := []mode{on}
-			if !several {
-				gates = append(gates, starting)
-			}
-			all = append(all, gatedPlay{
-				scenario: scenario{
-					key: key, title: of + " a commit, one stage after the other", quick: key == "kargo",
-					layout: layout, template: template, set: set, play: k.inTurn,
-				},
-				gates: gates, ordered: true,
-			}, gatedPlay{
-				scenario: scenario{
-					key: key + "-early", title: of + " a commit to qa and prod while dev is not Healthy", layout: layout, template: template,
-					set: set, play: k.early,
-				},
-				gates: gates,
-			})
+			all = append(all, kargoPlay{person: person}.plays(several)...)
 		}
 	}
 	for i := range all {
@@ -64,13 +40,34 @@ func kargoPlays() []gatedPlay {
 // kargoPlay has Kargo set the targetRevision of Applications to a commit.
 type kargoPlay struct{ person string }
 
+// plays are in the turn of each Application, and before it. several says that each has two sources.
+func (k kargoPlay) plays(several bool) []gatedPlay {
+	s, gates, who := scenario{key: "kargo"}, []mode{on, starting}, "Kargo promotes"
+	ignored := argo.ApplicationSetResourceIgnoreDifferences{JSONPointers: []string{"/spec/source/targetRevision"}}
+	if k.person != "" {
+		who, s.key = "a person has Kargo promote", s.key+"-person"
+	}
+	if several {
+		who, s.key, gates = who+" Applications of two sources", s.key+"-sources", gates[:1]
+		s.layout, s.template = secondSource, twoSources
+		ignored = argo.ApplicationSetResourceIgnoreDifferences{JQPathExpressions: []string{".spec.sources[].targetRevision"}}
+	}
+	s.set = func(set *argo.ApplicationSet) {
+		set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{ignored}
+	}
+	inTurn, early := s, s
+	inTurn.title, inTurn.quick, inTurn.play = who+" a commit, one stage after the other", s.key == "kargo", k.inTurn
+	early.key, early.title, early.play = s.key+"-early", who+" a commit to qa and prod while dev is not Healthy", k.early
+	return []gatedPlay{{scenario: inTurn, gates: gates, ordered: true}, {scenario: early, gates: gates}}
+}
+
 // inTurn promotes to the next stage when the one before is done.
 func (k kargoPlay) inTurn(r *rollout) {
 	r.nameCommits()
 	r.begin()
 	r.version("2", r.members)
 	for _, m := range r.members {
-		r.succeed(r.promote(m, k.person, true))
+		r.succeed(r.promote(m, k.person, m.repoint))
 	}
 }
 
@@ -80,13 +77,13 @@ func (k kargoPlay) early(r *rollout) {
 	r.begin()
 	dev := r.one("dev")
 	r.version("2", r.members, dev)
-	first := r.promote(dev, k.person, true)
+	first := r.promote(dev, k.person, dev.repoint)
 	r.untilEach(dev.name+" Progressing", []*member{dev}, func(m *member, app *argo.Application) bool {
 		return progressing(m, app) && comparedWith(app) == m.newest()
 	})
 	var later []*promotion
 	for _, m := range r.in("prod", "qa") {
-		later = append(later, r.promote(m, k.person, true))
+		later = append(later, r.promote(m, k.person, m.repoint))
 	}
 	r.pause(standsStill)
 	r.health(dev, "Healthy")
@@ -99,9 +96,21 @@ func kargoFollows(r *rollout) {
 	r.version("2", r.members)
 	var all []*promotion
 	for _, m := range r.in(backwards()...) {
-		all = append(all, r.promote(m, "", false))
+		all = append(all, r.promote(m, "", nil))
 	}
 	r.succeed(all...)
+}
+
+// kargoSets gives each stage the parameter when the one before has it. No revision changes, so that the ApplicationSet
+// controller starts nothing (argo-cd 27949).
+func kargoSets(r *rollout) {
+	r.begin()
+	for _, m := range r.members {
+		r.succeed(r.promote(m, "", parametrize("mine")))
+		if found := r.inCluster(m)[argocd.OwnParameter]; found != "mine" {
+			script.Fail("%s has the parameter %q after its promotion", m.name, found)
+		}
+	}
 }
 
 // nameCommits has every Application name the commit that it runs, as after an earlier promotion.

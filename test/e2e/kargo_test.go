@@ -12,6 +12,7 @@ import (
 	clientretry "k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -34,9 +35,8 @@ type promotion struct {
 	id string
 	// person has started it; without one, Kargo itself has. Only then is the operation automated.
 	person string
-	// repoints has the step set the targetRevision of every source (`updateTargetRevision`). Without that, it only asks
-	// for a sync, and for its revision.
-	repoints bool
+	// update is what the step changes in the sources; nil if it only asks for a sync, and for its revision.
+	update func(*unstructured.Unstructured) error
 
 	started, ended time.Time
 	writes         int
@@ -45,9 +45,9 @@ type promotion struct {
 }
 
 // promote begins the promotion of a member to what git has now.
-func (r *rollout) promote(m *member, person string, repoints bool) *promotion {
+func (r *rollout) promote(m *member, person string, update func(*unstructured.Unstructured) error) *promotion {
 	p := &promotion{
-		rollout: r, m: m, id: fmt.Sprintf("%s.%d", m.name, len(m.changes)), person: person, repoints: repoints,
+		rollout: r, m: m, id: fmt.Sprintf("%s.%d", m.name, len(m.changes)), person: person, update: update,
 		started: time.Now(),
 	}
 	p.look()
@@ -175,8 +175,8 @@ func (p *promotion) change(app *unstructured.Unstructured) error {
 	}
 	annotations[argo.AnnotationKeyRefresh] = string(argo.RefreshTypeHard)
 	app.SetAnnotations(annotations)
-	if p.repoints {
-		if err := p.m.repoint(app); err != nil {
+	if p.update != nil {
+		if err := p.update(app); err != nil {
 			return err
 		}
 	}
@@ -194,7 +194,15 @@ func (p *promotion) change(app *unstructured.Unstructured) error {
 	}, "operation")
 }
 
-// repoint has every source of an Application name a commit: that which git has now.
+// parametrize gives the chart of an Application a parameter (`helm.images`).
+func parametrize(value string) func(*unstructured.Unstructured) error {
+	return func(app *unstructured.Unstructured) error {
+		parameter := map[string]any{"name": argocd.OwnParameter, "value": value}
+		return unstructured.SetNestedSlice(app.Object, []any{parameter}, "spec", "source", "helm", "parameters")
+	}
+}
+
+// repoint has every source of an Application name the commit that git has now (`updateTargetRevision`).
 func (m *member) repoint(app *unstructured.Unstructured) error {
 	spec, ok := app.Object["spec"].(map[string]any)
 	if !ok {
