@@ -42,13 +42,13 @@ type kargoPlay struct{ person string }
 
 // plays are in the turn of each Application, and before it. several says that each has two sources.
 func (k kargoPlay) plays(several bool) []gatedPlay {
-	s, gates, who := scenario{key: "kargo"}, []mode{on, starting}, "Kargo promotes"
+	s, who := scenario{key: "kargo"}, "Kargo promotes"
 	ignored := argo.ApplicationSetResourceIgnoreDifferences{JSONPointers: []string{"/spec/source/targetRevision"}}
 	if k.person != "" {
 		who, s.key = "a person has Kargo promote", s.key+"-person"
 	}
 	if several {
-		who, s.key, gates = who+" Applications of two sources", s.key+"-sources", gates[:1]
+		who, s.key = who+" Applications of two sources", s.key+"-sources"
 		s.layout, s.template = secondSource, twoSources
 		ignored = argo.ApplicationSetResourceIgnoreDifferences{JQPathExpressions: []string{".spec.sources[].targetRevision"}}
 	}
@@ -58,7 +58,7 @@ func (k kargoPlay) plays(several bool) []gatedPlay {
 	inTurn, early := s, s
 	inTurn.title, inTurn.quick, inTurn.play = who+" a commit, one stage after the other", s.key == "kargo", k.inTurn
 	early.key, early.title, early.play = s.key+"-early", who+" a commit to qa and prod while dev is not Healthy", k.early
-	return []gatedPlay{{scenario: inTurn, gates: gates, ordered: true}, {scenario: early, gates: gates}}
+	return []gatedPlay{{scenario: inTurn, gates: []mode{on}, ordered: true}, {scenario: early, gates: []mode{on, starting}}}
 }
 
 // inTurn promotes to the next stage when the one before is done.
