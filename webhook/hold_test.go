@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -77,6 +78,32 @@ func TestAHeldRepetition(t *testing.T) {
 	g.Expect(resp.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"),
 		HaveKeyWithValue("reason", "AlreadySynced")))
 	g.Expect(trial.refreshes.Take()).To(BeEmpty())
+}
+
+// TestAnOperationWithoutASyncIsHeld as it comes of a merge patch of the ApplicationSet controller, right after the end of a
+// sync by somebody else.
+func TestAnOperationWithoutASyncIsHeld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		app, user string
+		want      policy.Reason
+	}{
+		"in step 1":        {app: "dev", want: policy.AlreadySynced},
+		"in step 3":        {app: "prod", want: policy.NotPinned},
+		"of somebody else": {app: "dev", user: "jane"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+			a := scenario.SyncOf(c, tc.app)
+			a.After.Operation.Sync = nil
+			if tc.user != "" {
+				a.User = tc.user
+			}
+			_, resp, app := mutated(t, scenario.Pinning(), c, a)
+			g := NewWithT(t)
+			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(string(tc.want)))
+			g.Expect(app.Operation == nil).To(Equal(tc.want != ""))
+		})
+	}
 }
 
 // TestAHeldWriteKeepsTheLastResult sets an operation and clears the result of the last one in one write, as argocd-server

@@ -132,7 +132,8 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, err = j.follow(ctx, w, in, set, o, d)
 		s.Problems = slices.Concat(s.Problems, o.Problems)
 	}
-	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: true, Set: set}
+	repeated := j.Repeats(in) || j.Config.Hold && w.lacksSync()
+	return Verdict{Decision: d, Settings: s, Err: err, Repeated: repeated, Found: true, Set: set}
 }
 
 // judgeAlone judges the write of an Application that no ApplicationSet controls. d says that its steps have no say: it is
