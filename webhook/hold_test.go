@@ -239,19 +239,20 @@ func TestAWriteIsJudgedOnce(t *testing.T) {
 // TestWhoIsToldOfAHeldSync warns whoever has to ask again, and says in the Event who does.
 func TestWhoIsToldOfAHeldSync(t *testing.T) {
 	for name, tc := range map[string]struct {
-		user  string
-		warns bool
-		ends  string
+		user, names string
+		warns       bool
+		ends        string
 	}{
-		"the ApplicationSet controller": {scenario.ApplicationSetController, false, ". The sync then starts by itself"},
-		"auto-sync":                     {scenario.ApplicationController, false, ". The sync then starts by itself"},
-		"another program":               {"system:serviceaccount:kargo:kargo-controller", true, "ask for the sync again then"},
+		"the ApplicationSet controller": {scenario.ApplicationSetController, "applicationset-controller", false, ". The sync then starts by itself"},
+		"auto-sync":                     {scenario.ApplicationController, "", false, ". The sync then starts by itself"},
+		"auto-sync of an account that nobody has listed": {"system:serviceaccount:other:controller", "", false, ". The sync then starts by itself"},
+		"another program": {"system:serviceaccount:kargo:kargo-controller", "kargo-controller", true, "ask for the sync again then"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := scenario.Of("1:dev=Progressing@b 3:prod=Healthy@b")
 			a := scenario.SyncOf(c, "prod")
-			a.User = tc.user
+			a.User, a.After.Operation.InitiatedBy.Username = tc.user, tc.names
 			trial, resp, stored := mutated(t, scenario.Releasing(), c, a)
 			g.Expect(stored.Operation).To(BeNil())
 			events := trial.posted()

@@ -67,7 +67,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	if v, held := m.hold(ctx, w, in, next); held {
 		m.gate.conclude(ctx, log, w, v)
 		response.Patches, response.AuditAnnotations = withoutOperation(w), v.AuditAnnotations()
-		if !v.ByArgoCD() { // whose logs it would fill
+		if !v.ByArgoCD { // whose logs it would fill
 			response.Warnings = append(response.Warnings, warning(leftOut+v.Message()))
 		}
 		return response
@@ -157,7 +157,7 @@ func (m *Mutator) hold(
 	case v.Err != nil:
 		return judge.Verdict{}, false // the Gate says so, or succeeds
 	case v.Rejects():
-		return v.HeldBack(m.judge.Config.Release), true
+		return v.HeldBack(m.judge.ByArgoCD(w), m.judge.Config.Release), true
 	}
 	m.gate.passes.remember(next, v)
 	return judge.Verdict{}, false

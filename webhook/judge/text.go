@@ -26,7 +26,7 @@ func (v Verdict) HoldNote() string {
 	switch {
 	case v.Released:
 		return v.Message() + ". The sync then starts by itself"
-	case v.ByArgoCD():
+	case v.ByArgoCD:
 		return v.Message()
 	}
 	return v.Message() + ". The operation was left out of the write, and the rest is stored: ask for the sync again then"

@@ -23,9 +23,9 @@ type Verdict struct {
 	Set   *argocd.ApplicationSet
 	// Repeated says that the operation repeats a sync that has run in its turn.
 	Repeated bool
-	// Held says that the write goes ahead without its operation, and Released that a Releaser has it written again. If
-	// nobody does, who wrote it has to ask again.
-	Held, Released bool
+	// Held says that the write goes ahead without its operation, ByArgoCD that a controller of Argo CD wrote it, which asks
+	// again by itself, and Released that a Releaser has it do so in time.
+	Held, ByArgoCD, Released bool
 	// Err says why there is no decision. The Decision then means nothing.
 	Err error
 }
@@ -38,16 +38,11 @@ func (v Verdict) OrRepeated() Verdict {
 	return v
 }
 
-// HeldBack is the verdict where the write goes ahead without its operation. release says that a Releaser has the controllers
-// of Argo CD ask again.
-func (v Verdict) HeldBack(release bool) Verdict {
-	v.Held, v.Released = true, release && v.ByArgoCD()
+// HeldBack is the verdict where the write goes ahead without its operation; byArgoCD says that a controller of Argo CD
+// wrote it, and release that a Releaser has such a one ask again.
+func (v Verdict) HeldBack(byArgoCD, release bool) Verdict {
+	v.Held, v.ByArgoCD, v.Released = true, byArgoCD, byArgoCD && release
 	return v
-}
-
-// ByArgoCD reports whether a controller of Argo CD has written.
-func (v Verdict) ByArgoCD() bool {
-	return v.Initiator == InitiatorApplicationSet || v.Initiator == InitiatorController
 }
 
 // Placed is the verdict after a place was asked for: full are the places of the step where none is free, and an error
