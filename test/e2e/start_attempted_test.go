@@ -19,8 +19,9 @@ func ownPaths(set *argo.ApplicationSet) {
 // for synced.
 func unended(r *rollout) {
 	r.begin()
+	unended := map[string]any{"finishedAt": nil, "syncResult": nil}
 	for _, m := range r.members {
-		r.patch(m, map[string]any{"status": map[string]any{"operationState": map[string]any{"finishedAt": nil, "syncResult": nil}}})
+		r.patch(m, map[string]any{"status": map[string]any{"operationState": unended}})
 	}
 	r.version("2", r.members)
 	r.refresh(r.in(backwards()...)...)
