@@ -132,7 +132,9 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, err = j.follow(ctx, w, in, set, o, d)
 		s.Problems = slices.Concat(s.Problems, o.Problems)
 	}
-	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: true, Set: set}
+	return Verdict{
+		Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Stopped: in.Target.Stopped, Found: true, Set: set,
+	}
 }
 
 // judgeAlone judges the write of an Application that no ApplicationSet controls. d says that its steps have no say: it is

@@ -21,8 +21,8 @@ type Verdict struct {
 	// Found says that the ApplicationSet was read, and exists. Set is the ApplicationSet then.
 	Found bool
 	Set   *argocd.ApplicationSet
-	// Repeated says that the operation repeats a sync that has run in its turn.
-	Repeated bool
+	// Repeated says that the operation repeats a sync that has run in its turn, or that somebody has terminated: Stopped.
+	Repeated, Stopped bool
 	// Held says that the write goes ahead without its operation, and Released that a Releaser has it written again.
 	Held, Released bool
 	// Err says why there is no decision. The Decision then means nothing.
@@ -32,7 +32,7 @@ type Verdict struct {
 // OrRepeated is the verdict if no sync is to be repeated: such a one is denied.
 func (v Verdict) OrRepeated() Verdict {
 	if v.Outcome == policy.Allow && v.Repeated {
-		v.Outcome, v.Reason = policy.Deny, policy.AlreadySynced
+		v.Decision = v.Again(v.Stopped)
 	}
 	return v
 }
