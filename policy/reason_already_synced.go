@@ -24,8 +24,8 @@ var alreadySynced = row{
 func (d Decision) Again(stopped bool) Decision {
 	d.Outcome, d.Reason = Deny, AlreadySynced
 	if stopped {
-		d.Detail = "somebody has terminated its sync, and nobody starts the same again by himself"
-		d.Next = "sync it: argocd app sync APP; or push another commit"
+		d.Detail = "somebody has terminated its sync"
+		d.Next = "start it: argocd app sync APP; another commit starts by itself"
 	}
 	return d
 }

@@ -65,7 +65,7 @@ func (s *operationState) operated() *operated {
 // that (argo-cd v3.5.7, processRequestedAppOperation in controller/appcontroller.go). stepgate terminates what it then
 // replaces by something else.
 func isStopped(phase synccommon.OperationPhase, message string) bool {
-	return phase.Completed() && strings.HasPrefix(message, "Operation terminat") &&
+	return phase.Completed() && !phase.Successful() && strings.HasPrefix(message, "Operation terminat") &&
 		!strings.Contains(message, "triggered by controller sync timeout")
 }
 
@@ -107,7 +107,7 @@ func (o *operated) lastFull(spec *argo.ApplicationSpec, waits *argo.Operation) *
 func (o *operated) outcome() *Outcome {
 	return &Outcome{
 		Content: stampIn(o.op).Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
-		Revisions: o.revisions, Applied: o.applied, Stopped: o.stopped, By: person(o.op.InitiatedBy), sources: o.sources,
+		Revisions: o.revisions, Applied: o.applied, Stopped: o.stops(), By: person(o.op.InitiatedBy), sources: o.sources,
 	}
 }
 
@@ -116,18 +116,26 @@ func (o *operated) outcome() *Outcome {
 func (o *Outcome) orApplied(before *Outcome) *Outcome {
 	if o.failed() && !o.Applied && before != nil && before.failed() && before.Applied {
 		kept := *before
-		kept.Stopped = o.Stopped && o.Content == before.Content
+		kept.Stopped = o.Stopped
 		return &kept
 	}
 	return o
 }
 
-// stopped is what the sync was to deploy, if somebody has terminated it; else the zero Content.
-func (o *Outcome) stopped() Content {
-	if o == nil || !o.Stopped || o.Revised == "" {
-		return Content{}
+// stops stands for what an operation was to deploy that somebody has terminated; else it is empty.
+func (o *operated) stops() string {
+	if !o.stopped {
+		return ""
 	}
-	return o.Content
+	return stampIn(o.op).Revised
+}
+
+// stopped is Stopped of an Outcome that may be nil.
+func (o *Outcome) stopped() string {
+	if o == nil {
+		return ""
+	}
+	return o.Stopped
 }
 
 // full is isFull, as the stamp tells, if there is one. Up to argo-cd v3.2 a status keeps fields of an operation that the

@@ -38,8 +38,8 @@ type Projection struct {
 	Deploys []policy.Source
 	// Deployed is what its last full sync deployed, as far as its stamp tells.
 	Deployed Content
-	// Stopped is what its last full sync was to deploy, if somebody has terminated that; else the zero Content.
-	Stopped Content
+	// Stopped is Content.Revised of its last full sync, if somebody has terminated that.
+	Stopped string
 	// Retry is the sync that has failed and is tried again; nil if there is none.
 	Retry *Retry
 	// Unreconciled says that no application controller looks at it, and so none runs its operations.

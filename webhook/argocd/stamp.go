@@ -44,8 +44,8 @@ type Outcome struct {
 	Applied bool `json:"applied,omitempty"`
 	// Patched says that somebody has applied single resources, or manifests of his own, since.
 	Patched bool `json:"patched,omitempty"`
-	// Stopped says that somebody has terminated it.
-	Stopped bool `json:"stopped,omitempty"`
+	// Stopped is Content.Revised of the last full sync, if somebody has terminated that.
+	Stopped string `json:"stopped,omitempty"`
 	// By is who has started it, if that was a person.
 	By string `json:"by,omitempty"`
 	// sources are what it deployed, if that is known beside Content.

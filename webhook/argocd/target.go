@@ -64,7 +64,7 @@ func Target(app, old *Application) policy.Target {
 		!d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Foreign = d.foreign(spec)
 	t.Operation.Redeploys = d.redeploys(history)
-	t.Stopped = full.stopped() != Content{} && full.stopped() == app.deploys(app.Content())
+	t.Stopped = full.stopped() != "" && full.stopped() == app.deploys(app.Content()).Revised
 	return t
 }
 

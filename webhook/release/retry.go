@@ -56,8 +56,8 @@ func (r *Releaser) terminate(l *look, p *argocd.Projection, c *policy.Candidate)
 		q = &due{since: clock}
 	}
 	l.now.due[key] = q
-	if next := q.since.Add(backoff(firstRestart, q.asked)); q.asked > 0 && next.After(clock) {
-		return next.Sub(clock)
+	if q.asked > 0 && q.since.Add(backoff(firstRestart, q.asked)).After(clock) {
+		return q.since.Add(backoff(firstRestart, q.asked)).Sub(clock)
 	}
 	if !r.starter.Leads() {
 		return reconcileEvery
