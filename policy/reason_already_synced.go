@@ -10,7 +10,8 @@ const AlreadySynced Reason = "AlreadySynced"
 
 var alreadySynced = row{
 	reason: AlreadySynced,
-	when:   "the ApplicationSet controller asks again for a sync that has run in its turn (`--hold`)",
+	when: "the ApplicationSet controller asks again for a sync that has run in its turn, or that somebody has terminated " +
+		"(`--hold`)",
 	message: func(d Decision) string {
 		if d.Detail != "" {
 			return d.of() + " may not sync again: " + d.Application + ": " + d.Detail + ". Next: " +

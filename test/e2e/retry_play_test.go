@@ -19,14 +19,15 @@ func retryPlays() []gatedPlay {
 		{
 			scenario: scenario{
 				key: "retry-refresh", title: "a commit fails in step 3, which retries it with `retry.refresh`; the next commit repairs it",
-				template: refreshed, limit: 90 * time.Second, play: repairedByCommit,
+				template: refreshed, limit: 3 * time.Minute, play: repairedByCommit,
 			},
 			gates: []mode{on, starting},
 		},
 		{
 			scenario: scenario{
 				key: "terminated", title: "somebody terminates the sync of step 3, and later syncs it again", quick: true, manual: true,
-				play: terminated,
+				limit: 3 * time.Minute,
+				play:  terminated,
 			},
 			gates: []mode{on, starting},
 		},
