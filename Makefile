@@ -176,7 +176,7 @@ test-all: $(PARTS) ## make test, and all of this section, one after the other
 	@echo "==> make test-all: passed"
 
 .PHONY: test-argocd
-test-argocd: demo-argocd quickstart e2e-quick ## Some rollouts of every kind on the real Argo CD
+test-argocd: demo-argocd quickstart e2e-quick e2e-beside-quick ## Some rollouts of every kind on the real Argo CD
 
 .PHONY: test-oldest
 test-oldest: e2e-oldest ## A few of them on the oldest Argo CD
@@ -199,6 +199,10 @@ quickstart: tools argocd-tools $(BIN)/kubectl ## The steps of docs/quickstart.md
 .PHONY: e2e-quick
 e2e-quick: tools argocd-tools $(BIN)/helm ## Some rollouts through the real Argo CD, without stepgate and with it
 	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -quick -modes off,on -busy 10s $(E2E_PARTS) $(E2E_FLAGS)
+
+.PHONY: e2e-beside-quick
+e2e-beside-quick: tools argocd-tools ## Some rollouts beside other programs that write Applications, off and on
+	$(E2E) TestBeside -argocd $(ARGOCD_VERSION) -quick $(E2E_FLAGS)
 
 .PHONY: e2e-oldest
 e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) ## A few of these rollouts through the oldest Argo CD

@@ -24,5 +24,10 @@ var neverCompared = lack{
 }
 
 var unhealthy = lack{
-	holds: func(_ *Input, a *Application) (detail string, ok bool) { return clean(a.Health), a.Health != "Healthy" },
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
+		if a.Health == "Healthy" {
+			return "", false // a detail of each sibling that is done would cost more than the rest of the rule
+		}
+		return clean(a.Health), true
+	},
 }

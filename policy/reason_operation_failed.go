@@ -15,7 +15,10 @@ var operationFailed = blocking{
 	lacks: []lack{{
 		ends: AnotherRevision,
 		holds: func(in *Input, a *Application) (detail string, ok bool) {
-			return clean(a.LastFull.Phase), !in.Settings.AllowFailedOperations && in.failed(a)
+			if in.Settings.AllowFailedOperations || !in.failed(a) {
+				return "", false
+			}
+			return clean(a.LastFull.Phase), true
 		},
 	}},
 }

@@ -12,7 +12,10 @@ var operationInProgress = blocking{
 		next:   "wait until the operation of APP has ended",
 	},
 	lacks: []lack{{holds: func(_ *Input, a *Application) (detail string, ok bool) {
-		return a.LastOperation.trouble(), a.OperationSet || a.LastOperation.Running()
+		if !a.OperationSet && !a.LastOperation.Running() {
+			return "", false
+		}
+		return a.LastOperation.trouble(), true
 	}}},
 }
 

@@ -56,7 +56,7 @@ func TestWhatSomebodyHasTerminatedIsHeld(t *testing.T) {
 		"the controller, again":    {app: "prod", before: open, message: "Operation terminated", held: true},
 		"in step 1":                {app: "dev", before: open, message: "Operation terminated", held: true},
 		"a person, again":          {app: "prod", before: open, message: "Operation terminated", edit: byHand},
-		"another commit":           {app: "prod", before: "1:dev=Healthy@a 2:qa=Healthy@a 3:prod=Healthy@a", message: "Operation terminated"},
+		"another commit":           {app: "prod", before: "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b", message: "Operation terminated"},
 		"it was no person":         {app: "prod", before: open, message: "Operation terminated, triggered by controller sync timeout"},
 		"it has failed, by itself": {app: "prod", before: open, message: "one or more objects failed to apply"},
 		"its destination is changed": {app: "prod", before: open, message: "Operation terminated", edit: func(a *scenario.Attempt) {

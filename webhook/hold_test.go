@@ -208,3 +208,36 @@ func TestAWriteIsJudgedOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoIsToldOfAHeldSync warns whoever has to ask again, and says in the Event who does.
+func TestWhoIsToldOfAHeldSync(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user, names string
+		warns       bool
+		ends        string
+	}{
+		"the ApplicationSet controller": {scenario.ApplicationSetController, "applicationset-controller", false, ". The sync then starts by itself"},
+		"auto-sync":                     {scenario.ApplicationController, "", false, ". The sync then starts by itself"},
+		"auto-sync of an account that nobody has listed": {"system:serviceaccount:other:controller", "", false, ". The sync then starts by itself"},
+		"another program": {"system:serviceaccount:kargo:kargo-controller", "kargo-controller", true, "ask for the sync again then"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Progressing@b 3:prod=Healthy@b")
+			a := scenario.SyncOf(c, "prod")
+			a.User, a.After.Operation.InitiatedBy.Username = tc.user, tc.names
+			trial, resp, stored := mutated(t, scenario.Releasing(), c, a)
+			g.Expect(stored.Operation).To(BeNil())
+			events := trial.posted()
+			g.Expect(events).To(HaveLen(1))
+			g.Expect(events[0].Note).To(And(ContainSubstring("dev (NotHealthy: Progressing)"), HaveSuffix(tc.ends)))
+			if !tc.warns {
+				g.Expect(resp.Warnings).To(BeEmpty(), "it would fill its log")
+				return
+			}
+			g.Expect(resp.Warnings).To(ConsistOf(And(
+				HavePrefix("stepgate stored this write without its operation"), ContainSubstring("dev (NotHealthy: Progressing)"),
+			)))
+		})
+	}
+}

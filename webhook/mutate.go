@@ -26,7 +26,7 @@ const SelfTestInfo = "stepgate.io/selftest"
 const SelfTestWarning = "stepgate: the mutating webhook has answered"
 
 // Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, gives each the stamp
-// of what it deploys, and holds those of the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
+// of what it deploys, and holds those whose turn has not come where whoever writes them asks again. It admits everything: the Gate judges the operation as it is
 // afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
 // It only changes what is at /operation and below, and puts back the result of the last operation where a write that it
@@ -68,6 +68,9 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	if v, held := m.hold(ctx, w, in, next); held {
 		m.gate.conclude(ctx, log, w, v)
 		response.Patches, response.AuditAnnotations = withoutOperation(w), v.AuditAnnotations()
+		if !v.ByArgoCD { // whose logs it would fill
+			response.Warnings = append(response.Warnings, warning(leftOut+v.Message()))
+		}
 		return response
 	}
 	if response.Patches = patches; len(pin.Patches) > 0 {
@@ -135,27 +138,33 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 	log.Info("operation pinned")
 }
 
-// hold reports whether the operation of a write has to wait, and why. Only the ApplicationSet controller's operations
-// are held: it leaves the Application Pending, and asks again when something changes. A refusal would take the rest of
-// its patch along, show an error on the ApplicationSet, and make it try again at once. Everybody else has to see the
-// refusal: argocd-server would report a sync that does not run.
+// leftOut begins the warning to who has asked for a sync that is held.
+const leftOut = "stepgate stored this write without its operation, so ask for the sync again: "
+
+// hold reports whether the operation of a write has to wait, and why. Held are the operations of who asks again by himself:
+// the ApplicationSet controller leaves the Application Pending, and asks again when something changes; auto-sync does at
+// each comparison. A refusal would take the rest of the patch along, show an error on the ApplicationSet or the
+// Application, and make the ApplicationSet controller try again at once. Held is also what comes with something that is to be stored and compared
+// first, whoever writes it. Everybody else has to see the refusal: argocd-server would report a sync that does not run.
 //
 // The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
 // through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
 func (m *Mutator) hold(
 	ctx context.Context, w *judge.Write, in policy.Input, next *judge.Write,
 ) (v judge.Verdict, held bool) {
-	// A new spec has to be stored before Argo CD can compare it.
-	respecified := !w.Target.SpecCompared
-	if in.Settings.Bypassed || !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {
+	machine := m.judge.Config.Hold && m.judge.AsksAgain(w)
+	if in.Settings.Bypassed || !machine && !argocd.Outdates(w.App, w.Old) {
 		return judge.Verdict{}, false
 	}
-	v = m.gate.placed(ctx, next, m.judge.Judge(ctx, next).OrRepeated())
+	if v = m.judge.Judge(ctx, next); m.judge.IsApplicationSetController(w.User) {
+		v = v.OrRepeated()
+	}
+	v = m.gate.placed(ctx, next, v)
 	switch {
 	case v.Err != nil:
 		return judge.Verdict{}, false // the Gate says so, or succeeds
 	case v.Rejects():
-		return v.HeldBack(m.judge.Config.Release), true
+		return v.HeldBack(m.judge.ByArgoCD(w), m.judge.Config.Release), true
 	}
 	m.gate.passes.remember(next, v)
 	return judge.Verdict{}, false

@@ -69,6 +69,12 @@ func TestMutator(t *testing.T) {
 		c.Apps[2].Status.History = argo.RevisionHistories{{Revision: scenario.Commit("b"), Source: *c.Apps[2].Spec.Source}}
 	}
 	spec := func(a *scenario.Attempt) { a.After.Spec.Source.Path = "elsewhere" }
+	person := func(a *scenario.Attempt) {
+		a.User, a.After.Operation.InitiatedBy.Automated = "kubernetes-admin", false
+	}
+	refresh := func(a *scenario.Attempt) {
+		a.After.Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeHard)}
+	}
 	for name, tc := range map[string]struct {
 		config  func(*settings.Config)
 		cluster func(*scenario.Cluster)
@@ -95,11 +101,12 @@ func TestMutator(t *testing.T) {
 		"the first step":    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "1" }, want: "stamped"},
 		"the first step of what comes after others": {cluster: func(c *scenario.Cluster) {
 			c.Apps[2].Labels["step"], c.Sets[0].Annotations = "1", map[string]string{settings.AfterAnnotation: "infra"}
-		}, write: func(a *scenario.Attempt) { a.User = "kubernetes-admin" }, want: "pinned"},
+		}, write: person, want: "pinned"},
 		"the first step, where the Application itself comes after others": {cluster: func(c *scenario.Cluster) {
 			c.Apps[2].Labels["step"], c.Apps[2].Annotations = "1", map[string]string{settings.AfterAnnotation: "infra"}
 		}, write: func(a *scenario.Attempt) {
-			a.User, a.After.Annotations = "kubernetes-admin", map[string]string{settings.AfterAnnotation: "infra"}
+			person(a)
+			a.After.Annotations = map[string]string{settings.AfterAnnotation: "infra"}
 		}, want: "pinned"},
 		"no step":                    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "9" }, want: "stamped"},
 		"audit mode":                 {config: func(c *settings.Config) { c.Mode = settings.Audit }},
@@ -133,8 +140,16 @@ func TestMutator(t *testing.T) {
 			spec(a)
 			a.User = "system:serviceaccount:gitops:openshift-gitops-applicationset-controller"
 		}, want: "held"},
-		"spec and operation, by somebody else":    {write: func(a *scenario.Attempt) { spec(a); a.User = scenario.ArgoCDServer }, want: "stamped"},
+		"spec and operation, by a person":         {write: func(a *scenario.Attempt) { spec(a); person(a) }, want: "held"},
+		"a new sync policy and an operation":      {cluster: notDone, write: func(a *scenario.Attempt) { a.After.Spec.SyncPolicy = &argo.SyncPolicy{}; person(a) }, want: "held"},
+		"a refresh and an operation, by a person": {cluster: notDone, write: func(a *scenario.Attempt) { refresh(a); person(a) }, want: "held"},
+		"a refresh and an operation, in its turn": {write: func(a *scenario.Attempt) { refresh(a); person(a) }, want: "pinned"},
+		"a refresh that is under way": {cluster: func(c *scenario.Cluster) {
+			notDone(c)
+			c.Apps[2].Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeHard)}
+		}, write: person, want: "pinned"},
 		"created with an operation":               {write: func(a *scenario.Attempt) { a.Before = nil }, want: "held"},
+		"created with an operation, by a person":  {write: func(a *scenario.Attempt) { a.Before = nil; person(a) }, want: "held"},
 		"the operation alone, not compared":       {cluster: func(c *scenario.Cluster) { c.Apps[2].Status.Sync = argo.SyncStatus{} }, want: "held"},
 		"the operation and a label, not compared": {cluster: func(c *scenario.Cluster) { c.Apps[2].Status.Sync = argo.SyncStatus{} }, write: func(a *scenario.Attempt) { a.After.Labels["new"] = "x" }, want: "held"},
 		"the comparison failed":                   {cluster: func(c *scenario.Cluster) { c.Apps[2].Status.Sync.Status = "Unknown" }, want: "held"},
@@ -145,11 +160,18 @@ func TestMutator(t *testing.T) {
 		"a sibling is not done, argocd-server": {cluster: notDone, write: func(a *scenario.Attempt) {
 			a.User, a.After.Operation.InitiatedBy.Automated = scenario.ArgoCDServer, false
 		}, want: "pinned"},
-		"a sibling is not done, auto-sync": {cluster: notDone, write: func(a *scenario.Attempt) { a.User = scenario.ApplicationController }, want: "pinned"},
-		"a repetition":                     {cluster: synced, want: "held"},
-		"a repetition in the first step":   {cluster: func(c *scenario.Cluster) { synced(c); c.Apps[2].Labels["step"] = "1" }, want: "held"},
-		"a repetition by auto-sync":        {cluster: synced, write: func(a *scenario.Attempt) { a.User = scenario.ApplicationController }, want: "pinned"},
-		"no live read":                     {cluster: func(c *scenario.Cluster) { notDone(c); c.FailAt = 1 }, want: "pinned"},
+		"a sibling is not done, auto-sync":                 {cluster: notDone, write: func(a *scenario.Attempt) { a.User = scenario.ApplicationController }, want: "held"},
+		"a sibling is not done, a program that asks again": {cluster: notDone, write: func(a *scenario.Attempt) { a.User = "kargo" }, want: "held"},
+		"a sibling is not done, a person":                  {cluster: notDone, write: person, want: "pinned"},
+		"a sibling is not done, stepgate itself": {
+			config: func(c *settings.Config) { c.Account = "stepgate" }, cluster: notDone,
+			write: func(a *scenario.Attempt) { a.User = "stepgate" }, want: "pinned",
+		},
+		"not compared, a person":         {cluster: func(c *scenario.Cluster) { c.Apps[2].Status.Sync = argo.SyncStatus{} }, write: person, want: "stamped"},
+		"a repetition":                   {cluster: synced, want: "held"},
+		"a repetition in the first step": {cluster: func(c *scenario.Cluster) { synced(c); c.Apps[2].Labels["step"] = "1" }, want: "held"},
+		"a repetition by auto-sync":      {cluster: synced, write: func(a *scenario.Attempt) { a.User = scenario.ApplicationController }, want: "pinned"},
+		"no live read":                   {cluster: func(c *scenario.Cluster) { notDone(c); c.FailAt = 1 }, want: "pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

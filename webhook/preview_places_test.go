@@ -87,7 +87,7 @@ func TestThePreviewKnowsThePlaces(t *testing.T) {
 		"a place is free":                      {scenario: quiet, most: 1},
 		"none is free":                         {scenario: busy, most: 1, want: full + ". The sync then starts by itself"},
 		"none is free for a user":              {scenario: busy, most: 1, user: scenario.ArgoCDServer, byHand: true, want: full},
-		"none is free for auto-sync":           {scenario: busy, most: 1, user: scenario.ApplicationController, want: full},
+		"none is free for auto-sync":           {scenario: busy, most: 1, user: scenario.ApplicationController, want: full + ". The sync then starts by itself"},
 		"two are allowed":                      {scenario: busy, most: 2},
 		"audit mode":                           {scenario: busy, most: 1, mode: settings.Audit},
 		"by hand only":                         {scenario: quiet, want: "step 3 of ApplicationSet argocd/guestbook may not sync by itself (MaxUpdateReached: its maxUpdate is 0). Next: sync it by hand. The sync then starts by itself"},

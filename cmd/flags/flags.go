@@ -122,7 +122,7 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 		"how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec "+
 			"waits for that long after the last one; 0 waits for none")
 	f.BoolVar(&g.hold, "hold", true,
-		"in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
+		"in enforce mode, admit an early write of who asks again by himself without its operation, instead of denying it")
 	f.BoolVar(&g.release, "release", true,
 		"in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only "+
 			"because their last comparison is too old; needs the permission to patch Applications")
@@ -215,7 +215,7 @@ func (a *Accounts) bind(f *pflag.FlagSet) {
 		"(repeatable)")
 	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{
 		"system:serviceaccount:argocd:argocd-application-controller",
-	}, "user name of the application controller's service account, for metrics only (repeatable)")
+	}, "user name of the application controller's service account, for metrics and texts only (repeatable)")
 	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{
 		"system:serviceaccount:argocd:argocd-applicationset-controller",
 	}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every "+

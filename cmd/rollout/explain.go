@@ -58,7 +58,7 @@ func (e *Explanation) Verdict() string {
 		Allowed:  sync + " may start now.",
 		NotGated: sync + " may start now: the gate has no say in it.",
 		Audited:  sync + " is let through now although it is too early: the gate is in audit mode, and only records it.",
-		Held: sync + " is held now. It starts by itself when its turn comes. A sync by anybody else is refused with the " +
+		Held: sync + " is held now. It starts by itself when its turn comes. A sync by a person is refused with the " +
 			"text below.",
 		Refused: sync + " is refused now.",
 	}[e.Outcome]

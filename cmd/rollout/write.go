@@ -18,10 +18,10 @@ type Writer string
 
 // The writers.
 const (
-	// ApplicationSetController starts the syncs of RollingSync. The gate holds those that come too early.
+	// ApplicationSetController starts the syncs of RollingSync. The gate holds those that come too early, and those of
+	// AutoSync.
 	ApplicationSetController Writer = "ApplicationSet controller"
-	// AutoSync is the application controller, for an Application with automated sync. The gate refuses what comes too
-	// early.
+	// AutoSync is the application controller, for an Application with automated sync.
 	AutoSync Writer = "auto-sync"
 	// User is somebody who syncs by hand. The gate refuses what comes too early.
 	User Writer = "user"
@@ -48,7 +48,11 @@ func NextOperation(app *argo.Application, by Writer) *argo.Operation {
 			op.Retry = *app.Spec.SyncPolicy.Retry
 		}
 	}
-	if by == AutoSync {
+	switch by {
+	case ApplicationSetController:
+	case User:
+		op.InitiatedBy = argo.OperationInitiator{}
+	case AutoSync:
 		op.InitiatedBy = argo.OperationInitiator{Automated: true}
 		op.Sync.Revision, op.Sync.Revisions = app.Status.Sync.Revision, app.Status.Sync.Revisions
 		if app.Spec.HasMultipleSources() {

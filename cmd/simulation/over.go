@@ -39,12 +39,12 @@ func (o *objects) Write(_ context.Context, of types.UID, s places.Stored) error 
 
 // countPlaces looks whether more Applications of a step are being synced, with one that is about to be stored, than its
 // maxUpdate says, within its track by the generator. It counts the operations that there are, and knows nothing of places. A maxUpdate of 0 limits nobody
-// who syncs by hand, and a second operation of an Application is not one more.
+// who syncs by hand, a second operation of an Application is not one more, and a bypass stops nothing.
 func (w *world) countPlaces(m *member, v Verdict) {
 	most, taken, _ := w.placesAmong(m, func(other *member) bool { return !w.apart(other, m) })
 	app := w.api.apps[m.name]
 	again := app != nil && app.Operation != nil
-	if w.scenario.MaxUpdate == "" || most == 0 || taken < most || again {
+	if w.scenario.MaxUpdate == "" || most == 0 || taken < most || again || w.bypassed() {
 		return
 	}
 	e := Early{

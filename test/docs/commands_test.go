@@ -107,7 +107,7 @@ func TestMakeHelp(t *testing.T) {
 func TestTheWorkflows(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(read(g, ".ci/run")).To(HaveSuffix(
-		"exec make test e2e-quick faults-quick bench-quick verify pages extension-test fuzz-quick\n"))
+		"exec make test e2e-quick e2e-beside-quick faults-quick bench-quick verify pages extension-test fuzz-quick\n"))
 	m := parse(read(g, "Makefile"))
 	changes := jobs(read(g, ".github/workflows/ci.yaml"))
 	g.Expect(changes).To(ConsistOf(append(m.needs["test-all"], "vulncheck", "kubernetes-versions", "site-look",

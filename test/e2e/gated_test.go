@@ -46,8 +46,14 @@ func playGated(t *testing.T, about report.Suite, all []gatedPlay) {
 
 // measureGated returns a line with the totals.
 func (s *suite) measureGated(ctx context.Context, name string, plays []gatedPlay) (line string, err error) {
-	all := table{}
+	all, unordered := table{}, false
 	for _, p := range plays {
+		if p.automated != unordered {
+			if err := s.ordering(ctx, !p.automated); err != nil {
+				return "", err
+			}
+			unordered = p.automated
+		}
 		if all[p.key], err = (player{s, append([]mode{off}, p.gates...), 2}).playOnce(ctx, p.scenario); err != nil {
 			return "", err
 		}
@@ -118,4 +124,12 @@ func (o *outcome) outOfOrderAt(change int) (n int) {
 		}
 	}
 	return n
+}
+
+// ordering restarts Argo CD with progressive syncs or without.
+func (s *suite) ordering(ctx context.Context, progressive bool) error {
+	if progressive {
+		return s.argo.Restart(ctx, quietSettings())
+	}
+	return s.unordered(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -44,10 +45,11 @@ type Annotations struct {
 	unreadable map[string]string
 }
 
-// ReadAnnotations lets those in that configure the gate.
+// ReadAnnotations lets those in that configure the gate, and the one that asks Argo CD for a comparison.
 func ReadAnnotations(all map[string]string) (a Annotations) {
 	for name, text := range all {
-		if short, ours := strings.CutPrefix(name, annotationPrefix); ours && known.Has(short) {
+		short, ours := strings.CutPrefix(name, annotationPrefix)
+		if ours && known.Has(short) || name == argo.AnnotationKeyRefresh {
 			a.let(name, text)
 		}
 	}
@@ -74,7 +76,7 @@ func readSubscriptions(all map[string]string) (a Annotations) {
 	return a
 }
 
-// UnmarshalJSON decodes annotations, and lets those in that configure the gate.
+// UnmarshalJSON decodes annotations, and lets those in that stepgate reads.
 func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	var all texts
 	if err := json.Unmarshal(raw, &all); err != nil {

@@ -169,6 +169,16 @@ func Decode(raw []byte) (*Application, error) {
 	return a, nil
 }
 
+// Outdates reports whether a write makes what the Application was last compared with old: it brings another spec, or asks
+// Argo CD to compare again. Some programs do so in the write that starts a sync, as Kargo does.
+func Outdates(app, old *Application) bool {
+	if old == nil || !bytes.Equal(app.Spec.text, old.Spec.text) {
+		return true
+	}
+	asks := app.Metadata.Annotations.Text(argo.AnnotationKeyRefresh)
+	return asks != "" && asks != old.Metadata.Annotations.Text(argo.AnnotationKeyRefresh)
+}
+
 // AutoSyncs reports whether Argo CD syncs the Application by itself.
 func (a *Application) AutoSyncs() bool {
 	p := a.Spec.SyncPolicy

@@ -21,12 +21,15 @@ func (v Verdict) Message() string {
 	return v.Decision.Message() + " (bypass " + v.Settings.Bypass + ")"
 }
 
-// HoldNote says why a sync is held, and whether somebody has to start it.
+// HoldNote says why a sync is held, and who has to start it.
 func (v Verdict) HoldNote() string {
-	if !v.Released {
+	switch {
+	case v.Released && !v.Stopped:
+		return v.Message() + ". The sync then starts by itself"
+	case v.ByArgoCD:
 		return v.Message()
 	}
-	return v.Message() + ". The sync then starts by itself"
+	return v.Message() + ". The operation was left out of the write, and the rest is stored: ask for the sync again then"
 }
 
 // AuditAnnotations are the audit annotations; the API server puts the webhook's name before each key.

@@ -23,8 +23,9 @@ type Verdict struct {
 	Set   *argocd.ApplicationSet
 	// Repeated says that the operation repeats a sync that has run in its turn, or that somebody has terminated: Stopped.
 	Repeated, Stopped bool
-	// Held says that the write goes ahead without its operation, and Released that a Releaser has it written again.
-	Held, Released bool
+	// Held says that the write goes ahead without its operation, ByArgoCD that a controller of Argo CD wrote it, which asks
+	// again by itself, and Released that a Releaser has it do so in time.
+	Held, ByArgoCD, Released bool
 	// Err says why there is no decision. The Decision then means nothing.
 	Err error
 }
@@ -37,10 +38,10 @@ func (v Verdict) OrRepeated() Verdict {
 	return v
 }
 
-// HeldBack is the verdict where the write goes ahead without its operation; released says that a Releaser has it
-// written again.
-func (v Verdict) HeldBack(released bool) Verdict {
-	v.Held, v.Released = true, released
+// HeldBack is the verdict where the write goes ahead without its operation; byArgoCD says that a controller of Argo CD
+// wrote it, and release that a Releaser has such a one ask again.
+func (v Verdict) HeldBack(byArgoCD, release bool) Verdict {
+	v.Held, v.ByArgoCD, v.Released = true, byArgoCD, byArgoCD && release
 	return v
 }
 
