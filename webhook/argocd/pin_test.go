@@ -106,16 +106,16 @@ func TestRetriesOfAPinnedOperationAreBounded(t *testing.T) {
 		retry argo.RetryStrategy
 		want  int64
 	}{
-		"for ever":                       {argo.RetryStrategy{Limit: -1, Refresh: true}, 4}, // 10 + 20 + 40 + 80 s
-		"as Argo CD does by default":     {argo.RetryStrategy{Limit: 5, Refresh: true}, 4},
-		"few":                            {argo.RetryStrategy{Limit: 2, Refresh: true}, 2},
-		"none":                           {argo.RetryStrategy{Limit: 0, Refresh: true}, 0},
-		"every minute":                   {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("60", 1, "")}, 5},
-		"the longest wait":               {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("1m", 2, "100s")}, 3},
-		"the first wait is too long":     {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("4m", 2, "1h")}, 0},
-		"without a pause":                {argo.RetryStrategy{Limit: -1, Refresh: true, Backoff: backoff("0", 0, "0")}, 300},
-		"it cannot be read":              {argo.RetryStrategy{Limit: 7, Refresh: true, Backoff: backoff("soon", 2, "")}, 0},
-		"without refresh":                {argo.RetryStrategy{Limit: -1}, -1},
+		"for ever":                   {argo.RetryStrategy{Limit: -1, Refresh: true}, 4}, // 10 + 20 + 40 + 80 s
+		"as Argo CD does by default": {argo.RetryStrategy{Limit: 5, Refresh: true}, 4},
+		"few":                        {argo.RetryStrategy{Limit: 2, Refresh: true}, 2},
+		"none":                       {argo.RetryStrategy{Limit: 0, Refresh: true}, 0},
+		"every minute":               {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("60", 1, "")}, 5},
+		"the longest wait":           {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("1m", 2, "100s")}, 3},
+		"the first wait is too long": {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("4m", 2, "1h")}, 0},
+		"without a pause":            {argo.RetryStrategy{Limit: -1, Refresh: true, Backoff: backoff("0", 0, "0")}, 300},
+		"it cannot be read":          {argo.RetryStrategy{Limit: 7, Refresh: true, Backoff: backoff("soon", 2, "")}, 0},
+		"without refresh":            {argo.RetryStrategy{Limit: -1}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
