@@ -34,6 +34,18 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
+// TestWhatIsStoppedIsRepeated by whoever asks by himself, whatever the ApplicationSet controller records.
+func TestWhatIsStoppedIsRepeated(t *testing.T) {
+	g := NewWithT(t)
+	for text, want := range map[string]bool{"1:dev > 2:prod,auto": true, "1:dev > 2:prod,auto | prod/2/50": true, "1:dev > 2:prod": false} {
+		in := scenario(text)
+		in.Target.Stopped = true
+		g.Expect(policy.Repeated(in)).To(Equal(want), text)
+		in.Target.Stopped = false
+		g.Expect(policy.Repeated(in)).To(BeFalse(), text)
+	}
+}
+
 // TestARepetitionIsAllowed pins that the rule has nothing against it: the Mutator holds it.
 func TestARepetitionIsAllowed(t *testing.T) {
 	g := NewWithT(t)
@@ -41,9 +53,11 @@ func TestARepetitionIsAllowed(t *testing.T) {
 	g.Expect(policy.Repeated(in)).To(BeTrue())
 	d := policy.Evaluate(in)
 	g.Expect(d.Outcome).To(Equal(policy.Allow))
-	d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
-	g.Expect(d.Message()).To(Equal(
+	g.Expect(d.Again(false).Message()).To(Equal(
 		"step 2 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn"))
+	g.Expect(d.Again(true).Message()).To(Equal(
+		"step 2 of ApplicationSet argocd/guestbook may not sync again: prod: somebody has terminated its sync. Next: start it: " +
+			"argocd app sync prod; another commit starts by itself"))
 }
 
 // provenRows are syncs of qa, on a train, to a, which dev has completed and gone on from to b. qa has been synced from

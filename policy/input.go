@@ -112,6 +112,8 @@ type Target struct {
 	// SyncStartedAt and SyncFinishedAt are when its last operation started and ended, if that was a full sync and
 	// succeeded; else zero.
 	SyncStartedAt, SyncFinishedAt time.Time
+	// Stopped says that somebody has terminated its last full sync, which was to deploy just what the operation deploys.
+	Stopped bool
 	// OutOfSyncSince says that it is OutOfSync, and was compared after the end of its last operation.
 	OutOfSyncSince bool
 	// Ran are the sources and revisions of its history, oldest first.

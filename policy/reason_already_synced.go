@@ -1,16 +1,34 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // AlreadySynced means that the operation repeats a sync. The rule has nothing against that: the Mutator holds it.
 const AlreadySynced Reason = "AlreadySynced"
 
 var alreadySynced = row{
 	reason: AlreadySynced,
-	when:   "the ApplicationSet controller asks again for a sync that has run in its turn (`--hold`)",
+	when: "the ApplicationSet controller asks again for a sync that has run in its turn, or that somebody has terminated " +
+		"(`--hold`)",
 	message: func(d Decision) string {
+		if d.Detail != "" {
+			return d.of() + " may not sync again: " + d.Application + ": " + d.Detail + ". Next: " +
+				strings.ReplaceAll(d.Next, "APP", d.Application)
+		}
 		return d.of() + " may not sync again: the Application has been synced in its turn"
 	},
+}
+
+// Again is the decision about an operation that repeats a sync: it is denied. stopped is Target.Stopped.
+func (d Decision) Again(stopped bool) Decision {
+	d.Outcome, d.Reason = Deny, AlreadySynced
+	if stopped {
+		d.Detail = "somebody has terminated its sync"
+		d.Next = "start it: argocd app sync APP; another commit starts by itself"
+	}
+	return d
 }
 
 // Repeated reports whether the ApplicationSet controller asks again for a sync that has already run. It decides from a
@@ -22,7 +40,12 @@ var alreadySynced = row{
 // A sync of something else than what is compared now is none that it asks for again: a user may have deployed another
 // revision. Nor is one after which the Application was found OutOfSync again: up to argo-cd v3.2 the controller mends
 // drift.
+//
+// A sync that somebody has terminated is repeated as well, whatever the controller records: it stays stopped.
 func Repeated(in Input) bool {
+	if in.Target.Stopped && in.Target.Operation.Automated {
+		return true
+	}
 	t, recorded := &in.Target, in.ApplicationSet.Recorded[in.Target.Name]
 	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && t.SyncStartedAt.After(recorded.TransitionedAt)
 	return t.Operation.Automated && !t.SyncStartedAt.IsZero() && inTurn && !in.ranOther()

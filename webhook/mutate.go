@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -108,6 +109,9 @@ func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
 	if p.Pin = argocd.NewPin(w.App, w.Old, revisions); p.Named {
 		p.by = "named"
 	}
+	if !m.judge.Config.Start { // else a Releaser ends them
+		p.BoundRetries(w.App)
+	}
 	return p
 }
 
@@ -115,6 +119,9 @@ func (p pinned) annotations() map[string]string {
 	a := map[string]string{"pinned": policy.ClientText(strings.Join(p.Revisions, ","))}
 	if p.Unrefreshed {
 		a["retry-refresh"] = "removed"
+	}
+	if p.Retries != nil {
+		a["retries"] = strconv.FormatInt(*p.Retries, 10)
 	}
 	return a
 }

@@ -388,7 +388,7 @@ var rows = map[string]row{
 	"retry.refresh": {
 		[]string{"syncPolicy: {", "syncPolicy: {retry: {limit: 2, refresh: true}, "},
 		[]string{
-			`retry-refresh 34 spec.template.spec.syncPolicy.retry.refresh: A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.`,
+			`retry-refresh 34 spec.template.spec.syncPolicy.retry.refresh: A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true. Where stepgate enforces, retries keep to their commit.`,
 		},
 	},
 	"create-only": {

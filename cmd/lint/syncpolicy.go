@@ -30,7 +30,8 @@ func (c *checker) automatedSync() {
 		}
 		if p.Retry != nil && p.Retry.Refresh {
 			c.found("retry-refresh", path.and("retry", "refresh"),
-				"A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.")
+				"A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true. Where stepgate "+
+					"enforces, retries keep to their commit.")
 		}
 	}
 	if c.ignoredByController() && !automated {

@@ -49,6 +49,9 @@ func (e *Explanation) Verdict() string {
 	if e.By == User && e.ApplicationSet == "" {
 		sync = "A sync that somebody asks for"
 	}
+	if e.Outcome == Held && e.Reason == string(policy.AlreadySynced) {
+		return "Nobody starts its sync by himself."
+	}
 	return map[Outcome]string{
 		Running:  "An operation runs now. It was let through: the gate judges an operation when it is written.",
 		Idle:     "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits.",

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
@@ -88,7 +90,11 @@ func TestExplain(t *testing.T) {
 			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",
 			by: rollout.ApplicationSetController, change: func(app *argo.Application) { app.Spec.Source.TargetRevision = "v2" }, want: rollout.Held,
 		},
-		"idle":       {scene: scenes["complete"], app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Idle},
+		"idle": {scene: scenes["complete"], app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Idle},
+		"terminated": {
+			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",
+			by: rollout.ApplicationSetController, change: terminated, want: rollout.Held,
+		},
 		"in-no-step": {scene: "0:sandbox=Healthy/OutOfSync@new", app: "guestbook-sandbox", by: rollout.User, want: rollout.NotGated},
 	} {
 		x := explained(t, tc.scene, tc.app, tc.by, tc.change)
@@ -105,6 +111,35 @@ func TestExplain(t *testing.T) {
 		}
 		golden.Expect(t, "explain-"+name+".json", printed(t, "json", x))
 	}
+}
+
+// terminated has somebody terminate the sync of an Application to what it is compared with.
+func terminated(app *argo.Application) {
+	asked := app.DeepCopy()
+	asked.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: app.Status.Sync.Revision, Source: app.Spec.Source}}
+	text, err := json.Marshal(asked)
+	if err != nil {
+		panic(err)
+	}
+	written, err := argocd.Decode(text)
+	if err != nil {
+		panic(err)
+	}
+	stamped, _ := argocd.Stamped(written, nil)
+	app.Status.OperationState = &argo.OperationState{
+		Phase: "Failed", Message: "Operation terminated", Operation: stamped.Operation.Operation,
+		StartedAt: metav1.Time{Time: now.Add(-time.Minute)}, FinishedAt: &metav1.Time{Time: now.Add(-time.Second)},
+	}
+}
+
+// TestGetTellsWhatIsTerminated, and how to go on.
+func TestGetTellsWhatIsTerminated(t *testing.T) {
+	g := NewWithT(t)
+	set, apps := scene("1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Progressing@new")
+	terminated(apps[1])
+	shown, _ := judged(set, apps).Shown("guestbook-qa-eu")
+	g.Expect(shown.Sentence()).To(Equal("waits: somebody has terminated its sync: argocd app sync guestbook-qa-eu"))
+	g.Expect(shown.MayStart).To(BeFalse())
 }
 
 // events are two of the gate, and one of somebody else.

@@ -123,7 +123,7 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 		e.Revisions, e.Pinned = answer.Pinned, true
 	}
 	switch {
-	case d.Reason == policy.AlreadySynced && e.By == ApplicationSetController:
+	case d.Reason == policy.AlreadySynced && d.Detail == "" && e.By == ApplicationSetController:
 		e.Outcome, e.Message = Idle, ""
 	case answer.Held:
 		e.Outcome = Held

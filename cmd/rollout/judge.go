@@ -162,6 +162,9 @@ func (a *Application) toCome(d policy.Decision) {
 		return
 	case len(d.Blockers) == 0:
 		a.Held = string(d.Reason)
+		if d.Reason == policy.AlreadySynced && d.Detail != "" {
+			a.Waits = d.Detail + ": argocd app sync " + a.Name
+		}
 	default:
 		for _, b := range actFirst(d) {
 			a.WaitsFor = append(a.WaitsFor, b.Named())

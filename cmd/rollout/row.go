@@ -89,7 +89,7 @@ func (a *Application) cells() []screen.Cell {
 
 // brief is the state for the row of an Application, above which the conditions of its step are listed.
 func (a *Application) brief() string {
-	if state := a.Sentence(); a.Waits == "" || !strings.HasSuffix(state, a.Waits) {
+	if state := a.Sentence(); !policy.Reason(a.Held).Condition() || a.Waits == "" || !strings.HasSuffix(state, a.Waits) {
 		return state
 	}
 	return "waits: " + a.Held

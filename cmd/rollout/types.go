@@ -154,7 +154,7 @@ type Application struct {
 	Held     string   `json:"held,omitempty"`
 	// Refused says that something has said no to what it would deploy.
 	Refused bool `json:"refused,omitempty"`
-	// Waits says for which condition of its step it waits, and until when.
+	// Waits says for which condition of its step it waits, and until when, or that somebody has terminated its sync.
 	Waits string `json:"waits,omitempty"`
 	// Believed is what the ApplicationSet controller has recorded.
 	Believed *Believed `json:"believed,omitempty"`

@@ -50,6 +50,10 @@ func (r *replica) Start(s release.Start) {
 		if r.starts != life || app == nil {
 			return
 		}
+		if s.Terminates {
+			r.w.terminatedBySelf(app, s)
+			return
+		}
 		patch, err := start.Patch(app, r.w.members[s.App.Name].family.live, s)
 		if err != nil {
 			return
@@ -72,6 +76,25 @@ func (w *world) starterWrites(app *argo.Application, patch []byte) {
 	next.Operation = written.Operation
 	if err := w.api.operationWrite(&next, stepgateAccount); err == nil {
 		w.startedBySelf(app, written.Operation)
+	}
+}
+
+// terminatedBySelf is the write of a replica that terminates a sync, if that waits for another attempt. It must never do
+// that to what would be deployed by what the Application was compared with.
+func (w *world) terminatedBySelf(app *argo.Application, s release.Start) {
+	m := w.members[app.Name]
+	if _, err := start.TerminatePatch(app, s); err != nil {
+		return
+	}
+	w.terminate(m, "stepgate")
+	revisions := app.Status.Sync.Revisions
+	if app.Status.Sync.Revision != "" {
+		revisions = []string{app.Status.Sync.Revision}
+	}
+	if m.operates == deploying(w.contentOf(&app.Spec, revisions), revisions) {
+		e := Early{At: w.now, Target: m.name, Condition: true, Kind: "start, terminated", Missing: "it would deploy the same"}
+		w.early = append(w.early, e)
+		w.logf("%s", e)
 	}
 }
 

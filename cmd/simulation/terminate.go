@@ -7,15 +7,15 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// terminate is what argocd-server writes for a user who terminates an operation. The application controller ends it with
-// the next look: what it has applied stays, and nothing is tried again.
-func (w *world) terminate(m *member) {
+// terminate is what argocd-server writes for a user who terminates an operation, or stepgate for one that is in the way.
+// The application controller ends it with the next look: what it has applied stays, and nothing is tried again.
+func (w *world) terminate(m *member, who string) {
 	app := w.api.apps[m.name]
 	if app == nil || app.Operation == nil || app.Status.OperationState == nil ||
 		app.Status.OperationState.Phase != synccommon.OperationRunning {
 		return
 	}
-	w.logf("somebody terminates the operation of %s", m.name)
+	w.logf("%s terminates the operation of %s", who, m.name)
 	w.api.edit(m.name, func(app *argo.Application) {
 		state := *app.Status.OperationState
 		state.Phase, app.Status.OperationState = synccommon.OperationTerminating, &state
@@ -38,7 +38,7 @@ func (c *appController) terminated(name string) {
 		return
 	}
 	next, at := *app.Status.OperationState, c.stamp(name)
-	next.Phase, next.FinishedAt = synccommon.OperationFailed, &at
+	next.Phase, next.FinishedAt, next.Message = synccommon.OperationFailed, &at, "Operation terminated"
 	if isFull(&next.Operation) {
 		m.truth.full = &next
 		if next.SyncResult != nil {

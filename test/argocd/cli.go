@@ -69,6 +69,11 @@ func (c *CLI) SyncRevision(ctx context.Context, application, revision string) (s
 	return c.app(ctx, "sync", application, "--async", "--revision", revision)
 }
 
+// Terminate runs `argocd app terminate-op`.
+func (c *CLI) Terminate(ctx context.Context, application string) (string, error) {
+	return c.app(ctx, "terminate-op", application)
+}
+
 // SyncDry runs `argocd app sync --dry-run`.
 func (c *CLI) SyncDry(ctx context.Context, application string) (string, error) {
 	return c.app(ctx, "sync", application, "--async", "--dry-run")

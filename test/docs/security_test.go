@@ -35,12 +35,13 @@ var triedBy = map[string][]string{
 	"ask for a refresh of any gated Application": {
 		"TestTheAccountWritesNothingButTheRefreshAnnotation", "TestTheAccountWritesOnlyTheSyncsThatStepgateStarts",
 	},
-	"start a full sync":       {"TestTheAccountWritesOnlyTheSyncsThatStepgateStarts", "TestWhatIsDueIsStarted"},
-	"start another sync":      {"TestTheAccountWritesOnlyTheSyncsThatStepgateStarts", "TestTheAccountWritesNothingButTheRefreshAnnotation"},
-	"hold the Lease":          {"TestAStolenTokenWithMore"},
-	"`config.maxUpdate`":      {"TestAStolenTokenWithMore"},
-	"`config.verify.create`":  {"TestAStolenTokenWithMore"},
-	"`notifications.enabled`": {"TestTheAccountThatTellsPeopleWritesOneConfigMap"},
+	"start a full sync":           {"TestTheAccountWritesOnlyTheSyncsThatStepgateStarts", "TestWhatIsDueIsStarted"},
+	"terminate an automated sync": {"TestTheAccountTerminatesOnlyRetries"},
+	"start another sync":          {"TestTheAccountWritesOnlyTheSyncsThatStepgateStarts", "TestTheAccountWritesNothingButTheRefreshAnnotation"},
+	"hold the Lease":              {"TestAStolenTokenWithMore"},
+	"`config.maxUpdate`":          {"TestAStolenTokenWithMore"},
+	"`config.verify.create`":      {"TestAStolenTokenWithMore"},
+	"`notifications.enabled`":     {"TestTheAccountThatTellsPeopleWritesOneConfigMap"},
 }
 
 // firstCells are those of the rows of all tables of a page, without the heads.

@@ -63,7 +63,7 @@ func TestAnOperationIsPinnedToTheComparedRevision(t *testing.T) {
 			stored := r.app("prod")
 			r.Expect(stored.Operation.Sync.Revision).To(Equal(guestbook.NewCommit))
 			r.Expect(stored.Operation.Sync.Source).To(Equal(stored.Spec.Source))
-			r.Expect(stored.Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 5}), "a retry resolves nothing again")
+			r.Expect(stored.Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 4}), "a retry resolves nothing again, and is within 5 minutes")
 			r.Expect(stored.Operation.InitiatedBy).To(Equal(tc.operation.InitiatedBy))
 			r.Expect(r.changed("pinned", "compared")).To(BeNumerically("==", 1))
 			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason",
@@ -78,7 +78,7 @@ func TestAnOperationIsPinnedToTheComparedRevision(t *testing.T) {
 				}
 				return "", err
 			}).Should(And(ContainSubstring(`"hold.stepgate.io/pinned":"`+guestbook.NewCommit+`"`),
-				ContainSubstring(`"hold.stepgate.io/retry-refresh":"removed"`)))
+				ContainSubstring(`"hold.stepgate.io/retry-refresh":"removed"`), ContainSubstring(`"hold.stepgate.io/retries":"4"`)))
 		})
 	}
 }

@@ -92,6 +92,24 @@ type operationState struct {
 	StartedAt  metav1.Time               `json:"startedAt"`
 	FinishedAt *metav1.Time              `json:"finishedAt"`
 	SyncResult *syncResult               `json:"syncResult"`
+	Message    beginning                 `json:"message"`
+}
+
+// beginning is the beginning of a text: Argo CD writes the errors of all resources into a message.
+type beginning string
+
+// mostBeginning is longer than what Argo CD says of an operation that somebody has terminated.
+const mostBeginning = 200
+
+// UnmarshalJSON keeps as much as is read.
+func (b *beginning) UnmarshalJSON(raw []byte) error {
+	var text string
+	if len(raw) > mostBeginning {
+		return nil
+	}
+	err := json.Unmarshal(raw, &text)
+	*b = beginning(text)
+	return err
 }
 
 // ClearedResult is the result of the last operation before a write, as it was stored, if the write clears it; else nil.

@@ -114,6 +114,11 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	dry := hydrated() // it has one source
 	dry.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrating}
 	target.Hydration = targetOf(t, dry).Hydration
+	stopped := application()
+	same := argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}
+	operate(NewWithT(t), stopped, same, "Failed", 40)
+	stopped.Status.OperationState.Message = "Operation terminated"
+	target.Stopped = Target(asked(NewWithT(t), stopped, same)).Stopped
 	checkFilled(NewWithT(t), "Target", reflect.ValueOf(target))
 }
 

@@ -3,6 +3,7 @@ package argocd
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
@@ -23,6 +24,8 @@ type operated struct {
 	revisions []string
 	// applied says that it applied everything, and came to the hooks that run after that.
 	applied bool
+	// stopped says that somebody has terminated it.
+	stopped bool
 }
 
 // operatedOf is what a live Application tells.
@@ -32,7 +35,7 @@ func operatedOf(state *argo.OperationState) *operated {
 	}
 	o := &operated{
 		op: &state.Operation, phase: state.Phase, retried: state.RetryCount > 0, startedAt: state.StartedAt.Time,
-		finishedAt: timeOf(state.FinishedAt),
+		finishedAt: timeOf(state.FinishedAt), stopped: isStopped(state.Phase, state.Message),
 	}
 	if r := state.SyncResult; r != nil {
 		o.sources, o.revisions = oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions)
@@ -49,11 +52,21 @@ func (s *operationState) operated() *operated {
 		return nil
 	}
 	o := &operated{op: &s.Operation.part, phase: s.Phase, startedAt: s.StartedAt.Time, finishedAt: timeOf(s.FinishedAt)}
+	o.stopped = isStopped(s.Phase, string(s.Message))
 	if r := s.SyncResult; r != nil {
 		o.sources, o.revisions = oneOrMany(r.Source.part, r.Sources.part), revisions(r.Revision, r.Revisions)
 		o.applied = bool(r.Resources)
 	}
 	return o
+}
+
+// isStopped reports whether somebody has terminated an operation that has ended, by the message that Terminate of
+// gitops-engine, pkg/sync/sync_context.go, leaves. Where the application controller did, after its own timeout, it adds
+// that (argo-cd v3.5.7, processRequestedAppOperation in controller/appcontroller.go). stepgate terminates what it then
+// replaces by something else.
+func isStopped(phase synccommon.OperationPhase, message string) bool {
+	return phase.Completed() && !phase.Successful() && strings.HasPrefix(message, "Operation terminat") &&
+		!strings.Contains(message, "triggered by controller sync timeout")
 }
 
 // syncResult is the part of an operation's result that tells what it deployed, and how far it came.
@@ -94,7 +107,7 @@ func (o *operated) lastFull(spec *argo.ApplicationSpec, waits *argo.Operation) *
 func (o *operated) outcome() *Outcome {
 	return &Outcome{
 		Content: stampIn(o.op).Content, Phase: o.phase, StartedAt: o.startedAt, FinishedAt: o.finishedAt,
-		Revisions: o.revisions, Applied: o.applied, By: person(o.op.InitiatedBy), sources: o.sources,
+		Revisions: o.revisions, Applied: o.applied, Stopped: o.stops(), By: person(o.op.InitiatedBy), sources: o.sources,
 	}
 }
 
@@ -102,9 +115,27 @@ func (o *operated) outcome() *Outcome {
 // came so far: what is there is still what the other has left.
 func (o *Outcome) orApplied(before *Outcome) *Outcome {
 	if o.failed() && !o.Applied && before != nil && before.failed() && before.Applied {
-		return before
+		kept := *before
+		kept.Stopped = o.Stopped
+		return &kept
 	}
 	return o
+}
+
+// stops stands for what an operation was to deploy that somebody has terminated; else it is empty.
+func (o *operated) stops() string {
+	if !o.stopped {
+		return ""
+	}
+	return stampIn(o.op).Revised
+}
+
+// stopped is Stopped of an Outcome that may be nil.
+func (o *Outcome) stopped() string {
+	if o == nil {
+		return ""
+	}
+	return o.Stopped
 }
 
 // full is isFull, as the stamp tells, if there is one. Up to argo-cd v3.2 a status keeps fields of an operation that the
@@ -157,14 +188,44 @@ func deploying(app *argo.Application, o *operated) []policy.Source {
 	if op == nil && o != nil && !o.phase.Completed() {
 		op = o.op
 	}
-	if op == nil || !isFull(*op) {
+	if op == nil {
 		return nil
 	}
-	d := deploymentOf(op.Sync, &app.Spec)
+	return namedSources(op, &app.Spec)
+}
+
+// namedSources are the sources and revisions that a full sync names; nil if it does not name them all.
+func namedSources(op *argo.Operation, spec *argo.ApplicationSpec) []policy.Source {
+	if !isFull(*op) {
+		return nil
+	}
+	d := deploymentOf(op.Sync, spec)
 	if len(d.revisions) != len(d.sources) || slices.Contains(d.revisions, "") {
 		return nil
 	}
 	return Sources(d.sources, d.revisions)
+}
+
+// Retry is a sync that has failed, and waits for its next attempt.
+type Retry struct {
+	// Content and Sources are what each attempt deploys.
+	Content Content
+	Sources []policy.Source
+}
+
+// retry is the automated sync that waits for its next attempt, as processRequestedAppOperation of argo-cd v3.5.7,
+// controller/appcontroller.go, records it: it runs, and has a time at which it ended. It is nil if there is none, and for
+// one that resolves its revisions anew, or that bears no stamp: nobody has pinned it.
+func (o *operated) retry(app *argo.Application) *Retry {
+	if o == nil || app.Operation == nil || o.phase != synccommon.OperationRunning || !o.retried || o.finishedAt.IsZero() ||
+		!o.op.InitiatedBy.Automated || o.op.Retry.Refresh {
+		return nil
+	}
+	r := &Retry{Content: stampIn(o.op).Content, Sources: namedSources(o.op, &app.Spec)}
+	if r.Content.Revised == "" || r.Sources == nil {
+		return nil
+	}
+	return r
 }
 
 // fullOnly is a history without what the last operation has written there, if that deployed manifests of its own: they

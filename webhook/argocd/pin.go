@@ -2,9 +2,11 @@ package argocd
 
 import (
 	"slices"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/utils/ptr"
 )
 
 // Pin is what makes an operation deploy exactly what was judged, or nothing if Patches is empty.
@@ -17,6 +19,36 @@ type Pin struct {
 	Named bool
 	// Unrefreshed says that operation.retry.refresh was true and is taken back: a retry would resolve the branch again.
 	Unrefreshed bool
+	// Retries is how often the operation is tried again, if that is less than it says; else nil.
+	Retries *int64
+}
+
+// retriesWithin is how long an operation is tried again that would have found a repair with retry.refresh.
+const retriesWithin = 5 * time.Minute
+
+// BoundRetries leaves an operation that is pinned without its retry.refresh as many retries as fit into 5 minutes: each
+// would fail at the same commit, and the repair waits for the end of them.
+func (p *Pin) BoundRetries(app *Application) {
+	if !p.Unrefreshed {
+		return
+	}
+	retry := &app.Operation.Retry
+	if most := retriesIn(retry, retriesWithin); retry.Limit < 0 || retry.Limit > most {
+		p.Retries = &most
+		p.add("/operation/retry/limit", most)
+	}
+}
+
+// retriesIn is how many retries begin within a time, if each attempt fails at once. Argo CD waits as if each retry had been
+// made already (argo-cd v3.5.7, processRequestedAppOperation in controller/appcontroller.go). One second is the least that
+// an attempt takes. Where the times cannot be read, Argo CD makes none.
+func retriesIn(retry *argo.RetryStrategy, within time.Duration) (n int64) {
+	for ended := (time.Time{}); ; n++ {
+		next, err := retry.NextRetryAt(ended, n+1)
+		if within -= max(next.Sub(ended), time.Second); err != nil || within < 0 {
+			return n
+		}
+	}
 }
 
 // NewPin pins an operation that brings no manifests of its own. One that names no revision, and brings no source, gets
@@ -123,6 +155,7 @@ func (p *Pin) Pinned(app *Application) *Application {
 		sync.Revision, sync.Source = p.Revisions[0], &source
 	}
 	op.Sync, op.Retry.Refresh = &sync, false
+	op.Retry.Limit = ptr.Deref(p.Retries, op.Retry.Limit)
 	pinned.Operation = &op
 	return &pinned
 }

@@ -96,6 +96,42 @@ func TestAPinnedOperationIsNotResolvedAgain(t *testing.T) {
 	g.Expect(pinned(t, app, pin).Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 5}))
 }
 
+// TestRetriesOfAPinnedOperationAreBounded to 5 minutes if it had retry.refresh. Argo CD waits as long before the first
+// retry as it would before a second one.
+func TestRetriesOfAPinnedOperationAreBounded(t *testing.T) {
+	backoff := func(duration string, factor int64, most string) *argo.Backoff {
+		return &argo.Backoff{Duration: duration, Factor: &factor, MaxDuration: most}
+	}
+	for name, tc := range map[string]struct {
+		retry argo.RetryStrategy
+		want  int64
+	}{
+		"for ever":                   {argo.RetryStrategy{Limit: -1, Refresh: true}, 4}, // 10 + 20 + 40 + 80 s
+		"as Argo CD does by default": {argo.RetryStrategy{Limit: 5, Refresh: true}, 4},
+		"few":                        {argo.RetryStrategy{Limit: 2, Refresh: true}, 2},
+		"none":                       {argo.RetryStrategy{Limit: 0, Refresh: true}, 0},
+		"every minute":               {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("60", 1, "")}, 5},
+		"the longest wait":           {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("1m", 2, "100s")}, 3},
+		"the first wait is too long": {argo.RetryStrategy{Limit: 100, Refresh: true, Backoff: backoff("4m", 2, "1h")}, 0},
+		"without a pause":            {argo.RetryStrategy{Limit: -1, Refresh: true, Backoff: backoff("0", 0, "0")}, 300},
+		"it cannot be read":          {argo.RetryStrategy{Limit: 7, Refresh: true, Backoff: backoff("soon", 2, "")}, 0},
+		"without refresh":            {argo.RetryStrategy{Limit: -1}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app, old := single(), single()
+			app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}, Retry: tc.retry}
+			pin := NewPin(decoded(t, app), decoded(t, old), nil)
+			pin.BoundRetries(decoded(t, app))
+			got := pinned(t, app, pin)
+			g.Expect(got.Operation.Retry.Limit).To(Equal(tc.want))
+			g.Expect(got.Operation.Retry.Refresh).To(BeFalse())
+			g.Expect(pin.Pinned(decoded(t, app)).Operation.Retry).To(Equal(got.Operation.Retry), "the Gate judges the same")
+			g.Expect(pin.Retries != nil).To(Equal(tc.want != tc.retry.Limit))
+		})
+	}
+}
+
 func TestACreatedApplicationIsNotPinned(t *testing.T) {
 	app := single()
 	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}

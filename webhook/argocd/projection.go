@@ -38,6 +38,10 @@ type Projection struct {
 	Deploys []policy.Source
 	// Deployed is what its last full sync deployed, as far as its stamp tells.
 	Deployed Content
+	// Stopped is Content.Revised of its last full sync, if somebody has terminated that.
+	Stopped string
+	// Retry is the sync that has failed and is tried again; nil if there is none.
+	Retry *Retry
 	// Unreconciled says that no application controller looks at it, and so none runs its operations.
 	Unreconciled bool
 	// Ours says that stepgate has started its last operation.
@@ -83,7 +87,8 @@ func NewProjection(app *argo.Application) *Projection {
 		p.Content = p.Content.at(revisions(sync.Revision, sync.Revisions))
 	}
 	o := operatedOf(app.Status.OperationState)
-	p.Deployed, p.Deploys = o.lastFull(&app.Spec, app.Operation).deployed(), deploying(app, o)
+	full := o.lastFull(&app.Spec, app.Operation)
+	p.Deployed, p.Deploys, p.Stopped, p.Retry = full.deployed(), deploying(app, o), full.stopped(), o.retry(app)
 	return p
 }
 

@@ -44,6 +44,8 @@ type Outcome struct {
 	Applied bool `json:"applied,omitempty"`
 	// Patched says that somebody has applied single resources, or manifests of his own, since.
 	Patched bool `json:"patched,omitempty"`
+	// Stopped is Content.Revised of the last full sync, if somebody has terminated that.
+	Stopped string `json:"stopped,omitempty"`
 	// By is who has started it, if that was a person.
 	By string `json:"by,omitempty"`
 	// sources are what it deployed, if that is known beside Content.

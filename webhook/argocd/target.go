@@ -37,7 +37,8 @@ func Target(app, old *Application) policy.Target {
 	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)
 	o := before.OperationState.operated()
 	history := o.fullOnly(before.History)
-	if full := old.lastFull(); full != nil && full.Phase.Successful() {
+	full := old.lastFull()
+	if full != nil && full.Phase.Successful() {
 		t.SyncStartedAt, t.SyncFinishedAt = full.StartedAt, full.FinishedAt
 	}
 	t.OutOfSyncSince = before.outOfSyncSince()
@@ -63,6 +64,7 @@ func Target(app, old *Application) policy.Target {
 		!d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Foreign = d.foreign(spec)
 	t.Operation.Redeploys = d.redeploys(history)
+	t.Stopped = full.stopped() != "" && full.stopped() == app.deploys(app.Content()).Revised
 	return t
 }
 

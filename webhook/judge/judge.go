@@ -133,7 +133,9 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		s.Problems = slices.Concat(s.Problems, o.Problems)
 	}
 	repeated := j.Repeats(in) || j.Config.Hold && w.lacksSync()
-	return Verdict{Decision: d, Settings: s, Err: err, Repeated: repeated, Found: true, Set: set}
+	return Verdict{
+		Decision: d, Settings: s, Err: err, Repeated: repeated, Stopped: in.Target.Stopped, Found: true, Set: set,
+	}
 }
 
 // judgeAlone judges the write of an Application that no ApplicationSet controls. d says that its steps have no say: it is

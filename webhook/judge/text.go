@@ -24,7 +24,7 @@ func (v Verdict) Message() string {
 // HoldNote says why a sync is held, and who has to start it.
 func (v Verdict) HoldNote() string {
 	switch {
-	case v.Released:
+	case v.Released && !v.Stopped:
 		return v.Message() + ". The sync then starts by itself"
 	case v.ByArgoCD:
 		return v.Message()

@@ -21,8 +21,8 @@ type Verdict struct {
 	// Found says that the ApplicationSet was read, and exists. Set is the ApplicationSet then.
 	Found bool
 	Set   *argocd.ApplicationSet
-	// Repeated says that the operation repeats a sync that has run in its turn.
-	Repeated bool
+	// Repeated says that the operation repeats a sync that has run in its turn, or that somebody has terminated: Stopped.
+	Repeated, Stopped bool
 	// Held says that the write goes ahead without its operation, ByArgoCD that a controller of Argo CD wrote it, which asks
 	// again by itself, and Released that a Releaser has it do so in time.
 	Held, ByArgoCD, Released bool
@@ -33,7 +33,7 @@ type Verdict struct {
 // OrRepeated is the verdict if no sync is to be repeated: such a one is denied.
 func (v Verdict) OrRepeated() Verdict {
 	if v.Outcome == policy.Allow && v.Repeated {
-		v.Outcome, v.Reason = policy.Deny, policy.AlreadySynced
+		v.Decision = v.Again(v.Stopped)
 	}
 	return v
 }

@@ -40,6 +40,7 @@ func WaitingTarget(p *argocd.Projection) policy.Target {
 	if last.Phase == "Succeeded" {
 		t.SyncStartedAt, t.SyncFinishedAt = last.StartedAt, last.FinishedAt
 	}
+	t.Stopped = p.Stopped != "" && p.Stopped == p.Content.Revised
 	ended := a.LastOperation.FinishedAt
 	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !ended.IsZero() && a.ReconciledAt.After(ended)
 	return t

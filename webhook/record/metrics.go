@@ -74,9 +74,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			"Refreshes that ask Argo CD to compare an Application again, by result: requested, repeated (within the window), "+
 				"needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 		starts: counter("starts_total",
-			"Syncs that were due, and that stepgate was to start, by result: started, denied (by a webhook or a policy), "+
-				"outdated (the Application had changed), needless (it has run the same), unjudged (the API server does not call "+
-				"the webhooks for it), failed or dropped (the queue was full or too slow).",
+			"Syncs that were due, and that stepgate was to start, by result: started, terminated (one in the way, that retried "+
+				"what has been overtaken), denied (by a webhook or a policy), outdated (the Application had changed), needless (it "+
+				"has run the same), unjudged (the API server does not call the webhooks for it), failed or dropped (the queue was "+
+				"full or too slow).",
 			"result"),
 		notes: counter("notifications_total",
 			"Notifications about rollouts, by result: sent, failed (it is tried again), late (the service has not answered), "+
@@ -98,7 +99,7 @@ func (m *Metrics) Initialise() {
 	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
 		m.refreshes.WithLabelValues(result)
 	}
-	for _, result := range []string{"started", "denied", "outdated", "needless", "unjudged", "failed", "dropped"} {
+	for _, result := range []string{"started", "terminated", "denied", "outdated", "needless", "unjudged", "failed", "dropped"} {
 		m.starts.WithLabelValues(result)
 	}
 	for _, result := range []string{"approved", "refused"} {

@@ -94,8 +94,9 @@ func (d *Deciding) judgeFirst(in policy.Input) *judged {
 		}
 		first.best, first.at = first.newest, first.newest.NotBefore
 	}
-	if first.best.Outcome == policy.Allow && in.ApplicationSet.Recorded[in.Target.Name].Pending && d.judge.Repeats(in) {
-		first.best.Outcome, first.best.Reason = policy.Deny, policy.AlreadySynced
+	pending, stopped := in.ApplicationSet.Recorded[in.Target.Name].Pending, in.Target.Stopped
+	if first.best.Outcome == policy.Allow && (pending || stopped) && d.judge.Repeats(in) {
+		first.best.Decision = first.best.Again(stopped)
 	}
 	return first
 }

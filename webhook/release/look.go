@@ -73,6 +73,9 @@ func (r *Releaser) reconcile(
 				app: nameOf(p), step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
 		}
+		if r.retries(p, set, s) {
+			r.endRetries(l, p)
+		}
 		starts := r.starts(p, set, s)
 		if (starts || waits(p, &set.ApplicationSet)) && (s.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
 			r.lookAt(l, p, starts)

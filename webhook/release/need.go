@@ -57,6 +57,9 @@ func needs(d policy.Decision, t *policy.Target, namespace string) []need {
 	if d.Ends.Stale() {
 		return []need{{app: own, step: beforeSteps, why: string(d.Reason), comparedAt: t.ReconciledAt}}
 	}
+	if d.Reason == policy.AlreadySynced && t.Stopped {
+		return nil // somebody comes, or nobody
+	}
 	if d.Reason == policy.AlreadySynced {
 		// Each sync is another reason: several rollouts may follow one another.
 		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)

@@ -24,7 +24,7 @@ const (
 	allotsWithin = 30 * time.Second
 )
 
-// Start is a sync that is due and that nobody has started.
+// Start is a sync that is due and that nobody has started, or one that is in its way.
 type Start struct {
 	App types.NamespacedName
 	// Set is the name of the ApplicationSet, and Step the step of the Application, from 0.
@@ -33,6 +33,9 @@ type Start struct {
 	// Asked says that the ApplicationSet controller has asked for the sync, and Altered that the Application has deployed
 	// the same revisions, and that what is around its sources has changed since, such as the destination.
 	Asked, Altered bool
+	// Terminates says that the sync is in the way: it waits for another attempt at what has been overtaken, and is to be
+	// terminated. Nothing is started.
+	Terminates bool
 	// ResourceVersion is the version of the Application that was judged.
 	ResourceVersion string
 	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
@@ -45,8 +48,8 @@ type Start struct {
 type Starter interface {
 	// Leads reports whether this replica is the one that starts.
 	Leads() bool
-	// Start writes an operation, in the background, if the Application still has the version that was judged, and not
-	// after s.Until.
+	// Start writes an operation, or terminates one, in the background, if the Application still has the version that was
+	// judged, and not after s.Until.
 	Start(s Start)
 }
 
@@ -165,11 +168,16 @@ func (r *Releaser) cameLater(l *look, p *argocd.Projection, c *policy.Candidate)
 		recorded := l.set.Recorded[p.Name]
 		return (recorded.Healthy || !recorded.Started) && recorded.TransitionedAt.After(p.ByHand)
 	}
+	return r.begunSince(l, c, p.ByHand)
+}
+
+// begunSince reports whether an earlier step has begun to sync a candidate since a time.
+func (r *Releaser) begunSince(l *look, c *policy.Candidate, since time.Time) bool {
 	seen := r.judge.Histories.History(&l.set.ApplicationSet, 0, 0)
 	return slices.ContainsFunc(l.in.Siblings, func(sibling policy.Sibling) bool {
 		return 0 <= sibling.Step && sibling.Step < c.Step && slices.ContainsFunc(seen.Past(sibling.Name).Completions,
 			func(done policy.Completion) bool {
-				return done.OperatedAt.After(p.ByHand) && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
+				return done.OperatedAt.After(since) && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
 					return !slices.Contains(done.Sources, s)
 				})
 			})
@@ -185,11 +193,17 @@ func (r *Releaser) startIfDue(
 		l.turn(p.Name, false, r.judge.Clock.Now())
 		return false
 	}
-	if !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c)) {
+	if r.staysBack(l, p, c) {
 		return true
 	}
 	l.lookAfter(r.start(l, p, c))
 	return false
+}
+
+// staysBack reports whether an Application has failed at a candidate, or somebody may have taken it back from that, and
+// the ApplicationSet controller does not ask for it either.
+func (r *Releaser) staysBack(l *look, p *argocd.Projection, c *policy.Candidate) bool {
+	return !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c))
 }
 
 // startInBypass has started what would be due without the bypass, which stops nothing: Argo CD may ask for anything

@@ -34,6 +34,9 @@ func (s *starterFake) Start(start Start) {
 	if start.Altered {
 		text += " altered"
 	}
+	if start.Terminates {
+		text += " ends"
+	}
 	s.started = append(s.started, text)
 }
 

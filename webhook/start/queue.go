@@ -25,13 +25,14 @@ const (
 
 // The results that an Observer is told.
 const (
-	Started  = "started"  // the operation was written
-	Denied   = "denied"   // an admission webhook or policy denied it
-	Outdated = "outdated" // the Application is not what was judged any more
-	Needless = "needless" // it has run what it would deploy
-	Unjudged = "unjudged" // the API server does not call stepgate's webhooks for it
-	Failed   = "failed"   // the API server refused or did not answer
-	Dropped  = "dropped"  // the queue was full, or so long that it was too late
+	Started    = "started"    // the operation was written
+	Terminated = "terminated" // the operation that was in the way was terminated
+	Denied     = "denied"     // an admission webhook or policy denied it
+	Outdated   = "outdated"   // the Application is not what was judged any more
+	Needless   = "needless"   // it has run what it would deploy
+	Unjudged   = "unjudged"   // the API server does not call stepgate's webhooks for it
+	Failed     = "failed"     // the API server refused or did not answer
+	Dropped    = "dropped"    // the queue was full, or so long that it was too late
 )
 
 // ErrOutdated says that the Application is not what was judged any more, ErrNeedless that its last operation was the one
@@ -43,7 +44,7 @@ var (
 	ErrUnjudged = errors.New("the API server does not call stepgate's webhooks for this Application")
 )
 
-// Writer writes the operation of a sync.
+// Writer writes the operation of a sync, or terminates one.
 type Writer interface {
 	Write(ctx context.Context, s release.Start) error
 }
@@ -116,6 +117,9 @@ func (q *Queue) write(ctx context.Context, s release.Start) (result string) {
 	defer cancel()
 	err := q.writer.Write(ctx, s)
 	switch {
+	case err == nil && s.Terminates:
+		log.Info("sync terminated: it was tried again, and has been overtaken")
+		return Terminated
 	case err == nil:
 		log.Info("sync started")
 		return Started

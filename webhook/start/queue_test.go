@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/release"
 )
 
@@ -51,12 +52,14 @@ func TestResults(t *testing.T) {
 	applications := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
 	for name, tc := range map[string]struct {
 		err     error
+		ends    bool
 		follows bool
 		waited  time.Duration
 		want    string
 		written int
 	}{
 		"it is written":                   {want: Started, written: 1},
+		"another one is terminated":       {ends: true, want: Terminated, written: 1},
 		"another replica leads by then":   {follows: true, want: Outdated},
 		"another one has its place":       {waited: 5 * time.Second, want: Dropped},
 		"it has changed before the read":  {err: ErrOutdated, want: Outdated, written: 1},
@@ -75,7 +78,7 @@ func TestResults(t *testing.T) {
 				q := NewQueue(f, f)
 				q.Lead(!tc.follows)
 				s := prod
-				s.Until = time.Now().Add(5 * time.Second)
+				s.Until, s.Terminates = time.Now().Add(5*time.Second), tc.ends
 				q.Start(s)
 				<-time.After(tc.waited)
 				go q.Run(ctx)
@@ -201,6 +204,46 @@ func TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite(t *testin
 			text, err := json.Marshal(brief)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(string(text)).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestOnlyRetriesAreTerminated of the version that was judged.
+func TestOnlyRetriesAreTerminated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*argo.Application)
+		want bool
+	}{
+		"it waits for another attempt": {want: true},
+		"it has changed":               {edit: func(app *argo.Application) { app.ResourceVersion = "8" }},
+		"an attempt is under way":      {edit: func(app *argo.Application) { app.Status.OperationState.FinishedAt = nil }},
+		"it has ended":                 {edit: func(app *argo.Application) { app.Operation = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := guestbook.Application(guestbook.Set("argocd"), "prod")
+			app.ResourceVersion = "7"
+			app.Operation = &argo.Operation{
+				InitiatedBy: argo.OperationInitiator{Automated: true},
+				Sync:        &argo.SyncOperation{Revision: guestbook.OldCommit},
+				Info:        []*argo.Info{{Name: argocd.StampInfo, Value: `{"v":1,"content":"x","parameters":"x","around":"x"}`}},
+			}
+			app.Status.OperationState = &argo.OperationState{
+				Phase: "Running", RetryCount: 1, FinishedAt: ptr.To(metav1.Now()), Operation: *app.Operation.DeepCopy(),
+			}
+			if tc.edit != nil {
+				tc.edit(app)
+			}
+			s := prod
+			s.Terminates = true
+			patch, err := TerminatePatch(app, s)
+			if !tc.want {
+				g.Expect(err).To(MatchError(ErrOutdated))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(patch)).To(Equal(
+				`{"metadata":{"resourceVersion":"7"},"status":{"operationState":{"phase":"Terminating"}}}`))
 		})
 	}
 }

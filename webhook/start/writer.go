@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,12 +41,15 @@ func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, te
 
 var _ Writer = (*Operations)(nil)
 
-// Write writes the operation if the Application has the version that was judged, when it is read and when it is
+// Write writes the operation, or terminates one, if the Application has the version that was judged, when it is read and when it is
 // written.
 func (o *Operations) Write(ctx context.Context, s release.Start) error {
 	app, set := &argo.Application{}, &argo.ApplicationSet{}
 	if err := o.client.Get(ctx, s.App, app); err != nil {
 		return fmt.Errorf("read Application %s: %w", s.App, err)
+	}
+	if s.Terminates {
+		return o.terminate(ctx, app, s)
 	}
 	name := types.NamespacedName{Namespace: s.App.Namespace, Name: s.Set}
 	if err := o.client.Get(ctx, name, set); err != nil {
@@ -63,6 +67,32 @@ func (o *Operations) Write(ctx context.Context, s release.Start) error {
 		return fmt.Errorf("start the sync of Application %s: %w", s.App, err)
 	}
 	return nil
+}
+
+// terminate writes what TerminateOperation of argo-cd v3.5.7, server/application/application.go, does. The webhooks are
+// not asked: the operation has a stamp of theirs.
+func (o *Operations) terminate(ctx context.Context, app *argo.Application, s release.Start) error {
+	patch, err := TerminatePatch(app, s)
+	if err != nil {
+		return err
+	}
+	if err := o.client.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("terminate the sync of Application %s: %w", s.App, err)
+	}
+	return nil
+}
+
+// TerminatePatch is the JSON merge patch that terminates the operation of an Application as it is stored now. The error
+// is ErrOutdated where that is not what was judged.
+func TerminatePatch(app *argo.Application, s release.Start) ([]byte, error) {
+	if app.ResourceVersion != s.ResourceVersion || argocd.NewProjection(app).Retry == nil {
+		return nil, ErrOutdated
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]string{"resourceVersion": s.ResourceVersion},
+		"status":   map[string]any{"operationState": map[string]any{"phase": synccommon.OperationTerminating}},
+	})
 }
 
 // isJudged tries a write without storing it. The error is ErrUnjudged if the API server does not call the mutating

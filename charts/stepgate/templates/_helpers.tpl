@@ -164,7 +164,7 @@ INSTANCE-applicationset-controller. */}}
   resources: [applications, applicationsets]
   verbs: [get, list, watch]
 {{- if .Values.releaseWaiting.enabled }}
-# To set the annotation argocd.argoproj.io/refresh{{ if include "stepgate.starts" . }}, and to start syncs{{ end }}. The ValidatingAdmissionPolicy rejects every other change.
+# To set the annotation argocd.argoproj.io/refresh{{ if include "stepgate.starts" . }}, and to start and terminate syncs{{ end }}. The ValidatingAdmissionPolicy rejects every other change.
 - apiGroups: [argoproj.io]
   resources: [applications]
   verbs: [patch]

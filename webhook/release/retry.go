@@ -1,0 +1,71 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// retries reports whether an Application waits for the next attempt of a sync that stepgate may end: it would start
+// another one in its place.
+func (r *Releaser) retries(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
+	a := &p.Application
+	return p.Retry != nil && r.starter != nil && s.Mode == settings.Enforce && set.RollingSync && !set.Deleting &&
+		!a.Deleting && startedByArgoCD(p, set) && a.SyncStatus == "OutOfSync"
+}
+
+// endRetries has a sync terminated that is tried again and again, if it has been overtaken: the rule lets the Application
+// deploy something newer. Argo CD would go on with what has failed, and nobody starts anything else meanwhile.
+func (r *Releaser) endRetries(l *look, p *argocd.Projection) {
+	in := l.in
+	in.Settings.Bypassed = false
+	found, d := r.decide(l, in, p)
+	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
+		l.lookAfter(until)
+	}
+	l.lookAfter(reconcileEvery)
+	switch {
+	case !r.overtaken(l, p, &found.best) || r.staysBack(l, p, &found.best):
+	case d.Outcome == policy.Allow:
+		l.lookAfter(r.terminate(l, p, &found.best))
+	case d.Outcome == policy.Deny:
+		r.haveCompared(l, p, &found, d)
+	}
+}
+
+// overtaken reports whether a candidate is newer than what an Application tries again: it is compared with that by now,
+// or an earlier step has begun to sync it since the first attempt.
+func (r *Releaser) overtaken(l *look, p *argocd.Projection, c *policy.Candidate) bool {
+	if c.Compared {
+		return p.Content.Revised != "" && p.Content != p.Retry.Content
+	}
+	return !slices.Equal(c.Sources, p.Retry.Sources) && r.begunSince(l, c, p.Application.LastOperation.StartedAt)
+}
+
+// terminate has a sync terminated, if this replica leads. It returns after how long to look again.
+func (r *Releaser) terminate(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
+	clock, key := r.judge.Clock.Now(), fmt.Sprint("terminate ", p.Name, p.Retry.Content)
+	q := l.before.due[key]
+	if q == nil {
+		q = &due{since: clock}
+	}
+	l.now.due[key] = q
+	if q.asked > 0 && q.since.Add(backoff(firstRestart, q.asked)).After(clock) {
+		return q.since.Add(backoff(firstRestart, q.asked)).Sub(clock)
+	}
+	if !r.starter.Leads() {
+		return reconcileEvery
+	}
+	r.starter.Start(Start{
+		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
+		ResourceVersion: p.ResourceVersion, Terminates: true, Until: clock.Add(startTimeout),
+	})
+	l.now.due[key] = &due{since: clock, asked: q.asked + 1}
+	return backoff(firstRestart, q.asked+1)
+}
