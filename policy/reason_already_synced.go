@@ -10,8 +10,7 @@ const AlreadySynced Reason = "AlreadySynced"
 
 var alreadySynced = row{
 	reason: AlreadySynced,
-	when: "the ApplicationSet controller asks again for a sync that has run in its turn, or that somebody has terminated " +
-		"(`--hold`)",
+	when:   "the ApplicationSet controller repeats a sync that ran in its turn, or was terminated (`--hold`)",
 	message: func(d Decision) string {
 		if d.Detail != "" {
 			return d.of() + " may not sync again: " + d.Application + ": " + d.Detail + ". Next: " +

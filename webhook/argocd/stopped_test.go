@@ -26,7 +26,6 @@ func TestWhatSomebodyHasTerminated(t *testing.T) {
 		"after a timeout":          {message: "Operation terminated, triggered by controller sync timeout"},
 		"it has failed":            {message: "one or more objects failed to apply, reason: " + strings.Repeat("x", 1<<20)},
 		"it says so, and succeeds": {phase: "Succeeded", message: "Operation terminated"},
-		"it is being terminated":   {phase: "Terminating", message: "Operation terminated"},
 		"another revision":         {message: "Operation terminated", next: &argo.Operation{Sync: &argo.SyncOperation{Revision: oldCommit}}},
 		"a dry run":                {message: "Operation terminated", next: &argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit, DryRun: true}}},
 		"other parameters": {message: "Operation terminated", edit: func(_ *WithT, app *argo.Application) {
@@ -77,5 +76,18 @@ func TestAStoppedSyncAfterOneThatFailedInItsHooks(t *testing.T) {
 		p := NewProjection(app)
 		g.Expect(p.Application.LastFull.Applied).To(BeTrue())
 		g.Expect(p.Stopped).To(And(Not(BeEmpty()), Equal(p.Content.Revised)))
+	}
+}
+
+// TestWhatIsBeingTerminated is not started again meanwhile, unless it has taken too long for Argo CD.
+func TestWhatIsBeingTerminated(t *testing.T) {
+	for message, want := range map[string]bool{"waiting for completion of hook": true, "operation is terminating due to timeout": false} {
+		g := NewWithT(t)
+		app, same := application(), argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}
+		operate(g, app, same, synccommon.OperationTerminating, 40)
+		app.Status.OperationState.Message = message
+		g.Expect(Target(asked(g, app, same)).Stopped).To(Equal(want), message)
+		other := argo.Operation{Sync: &argo.SyncOperation{Revision: oldCommit}}
+		g.Expect(Target(asked(g, app, other)).Stopped).To(BeFalse(), message)
 	}
 }

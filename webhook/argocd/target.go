@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
@@ -64,7 +65,11 @@ func Target(app, old *Application) policy.Target {
 		!d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Foreign = d.foreign(spec)
 	t.Operation.Redeploys = d.redeploys(history)
-	t.Stopped = full.stopped() != "" && full.stopped() == app.deploys(app.Content()).Revised
+	stopped := full.stopped()
+	if o != nil && o.phase == synccommon.OperationTerminating {
+		stopped = o.stops() // a write may be judged by the state of a moment before the end
+	}
+	t.Stopped = stopped != "" && stopped == app.deploys(app.Content()).Revised
 	return t
 }
 
