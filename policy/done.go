@@ -1,5 +1,7 @@
 package policy
 
+import "strings"
+
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
 // the rows is part of the rule: the reason names what has to change first.
 func (in *Input) notDone(a *Application) (why stop) {
@@ -14,10 +16,22 @@ func (in *Input) notDone(a *Application) (why stop) {
 		for k := range r.lacks {
 			l := &r.lacks[k]
 			if detail, ok := l.holds(in, a); ok {
-				return stop{Reason: r.reason, detail: detail, next: l.next, ends: l.ends}
+				return a.asReported(stop{Reason: r.reason, detail: detail, next: l.next, ends: l.ends})
 			}
 		}
 	}
+	return why
+}
+
+// asReported is why an Application is not done, if need be as an agent reports it: no comparison here ends that.
+func (a *Application) asReported(why stop) stop {
+	if !a.Reported {
+		return why
+	}
+	if why.next == RefreshIt {
+		why.next = "wait for the next report of APP, or sync it: argocd app sync APP"
+	}
+	why.detail, why.ends = strings.TrimSuffix("as reported: "+why.detail, ": "), NoComparison
 	return why
 }
 

@@ -60,7 +60,7 @@ func rows() map[string]row {
 		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), provenRows(),
 		targetRows(), driftRows(), settlingRows(), leftRows(),
 		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(), placeRows(),
-		evidenceRows(),
+		evidenceRows(), reportedRows(),
 	} {
 		for name := range maps.Keys(table) {
 			if _, twice := all[name]; twice {

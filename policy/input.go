@@ -95,7 +95,9 @@ type Target struct {
 	// Managed says that an ApplicationSet controls it, before or after the write.
 	Managed bool
 	// Deleting says that it is being deleted.
-	Deleting  bool
+	Deleting bool
+	// Reported means the same as for an Application.
+	Reported  bool
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
@@ -198,6 +200,8 @@ type Application struct {
 	// Cluster is the cluster that it deploys to, for texts: a name, or the address of an API server; empty for the one
 	// in which Argo CD runs.
 	Cluster string
+	// Reported says that no Argo CD here compares it: an agent reports what the Argo CD of another cluster says of it.
+	Reported bool
 	// RefreshRequested is the presence of the refresh annotation.
 	RefreshRequested bool
 	// OperationSet is the presence of .operation.

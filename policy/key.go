@@ -74,7 +74,7 @@ func (f *facts) leaveOut(in *Input) {
 	f.Past.Step, f.Past.Completions, f.Past.Runs, f.Past.RunsFrom = 0, nil, Source{}, 0
 	// What is asked of a sibling of an earlier step alone.
 	f.Past.Freshness, f.Past.Applied, f.Past.Broken = Unknown, time.Time{}, time.Time{}
-	f.Past.Altered, f.Past.Unproven = false, false
+	f.Past.Altered, f.Past.Unproven, f.Past.Respecified = false, false, false
 	f.Own.Name, f.Own.Labels, f.Own.Cluster = "", nil, ""
 	f.Own.HealthSince, f.Own.ReconciledAt = time.Time{}, time.Time{}
 	f.Own.LastOperation.StartedAt, f.Own.LastOperation.FinishedAt = time.Time{}, time.Time{}

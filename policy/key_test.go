@@ -206,7 +206,7 @@ func TestEveryFieldCounts(t *testing.T) {
 		"Past.Step", "Past.Completions", "Past.Runs.Key", "Past.Runs.Revision", "Past.RunsFrom",
 		"Recorded.TransitionedAt", "Recorded.Started",
 		// These are asked of siblings of earlier steps.
-		"Recorded.Healthy", "Recorded.Revisions", "Past.Freshness", "Past.Applied", "Past.Altered", "Past.Unproven", "Past.Broken",
+		"Recorded.Healthy", "Recorded.Revisions", "Past.Freshness", "Past.Applied", "Past.Altered", "Past.Unproven", "Past.Broken", "Past.Respecified",
 		"Own.Name", "Own.Labels", "Own.Cluster", "Own.HealthSince", "Own.ReconciledAt",
 		"Own.LastOperation.StartedAt", "Own.LastOperation.FinishedAt", "Own.LastFull.StartedAt", "Own.LastFull.FinishedAt", "Own.LastSync.FinishedAt", "Own.LastSync.Since",
 		"Freshness", // there is no sibling

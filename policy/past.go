@@ -41,6 +41,8 @@ type Past struct {
 	Idle       bool
 	// Altered and Unproven mean the same as for the target.
 	Altered, Unproven bool
+	// Respecified says that what an agent reports may be of the spec before the present one.
+	Respecified bool
 	// Runs is the newest entry of its history, and RunsFrom the position at which that was first seen.
 	Runs     Source
 	RunsFrom uint64

@@ -19,7 +19,10 @@ var contentUnknown = settling{
 			return d
 		}
 		d.Detail, d.Next = "Argo CD has not compared it with its new spec", "wait until Argo CD has compared APP"
-		d.Ends = CompareAgain
+		if d.Ends = CompareAgain; in.Target.Reported {
+			d.Detail, d.Next = "no report of it is known to be of its new spec", "wait for the next report of APP"
+			d.Ends = NoComparison
+		}
 		return d
 	},
 }

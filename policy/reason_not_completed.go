@@ -59,8 +59,9 @@ var respecified = lack{
 	when: "`comparedTo` is not its `spec` (sources, destination, `ignoreDifferences`), by Argo CD's Equals",
 	next: RefreshIt,
 	ends: CompareAgain,
-	holds: func(_ *Input, a *Application) (detail string, ok bool) {
-		return "its spec has changed since it was compared", !a.SpecCompared
+	holds: func(in *Input, a *Application) (detail string, ok bool) {
+		return "its spec has changed since it was compared",
+			!a.SpecCompared || a.Reported && in.History.Past(a.Name).Respecified
 	},
 }
 

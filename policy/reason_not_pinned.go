@@ -6,7 +6,7 @@ const NotPinned Reason = "NotPinned"
 var notPinned = settling{
 	row: row{
 		reason: NotPinned,
-		when:   "an automated operation lacks its revisions or sources, or has `retry.refresh`",
+		when:   "an automated operation lacks its revisions or sources, or has `retry.refresh`; not if reported",
 		next:   "check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready",
 	},
 	outcome: Deny,
@@ -15,6 +15,6 @@ var notPinned = settling{
 		return d
 	},
 	settles: func(in *Input, _ int) bool {
-		return in.Target.Operation.Automated && !in.Target.Operation.Pinned
+		return in.Target.Operation.Automated && !in.Target.Operation.Pinned && !in.Target.Reported
 	},
 }

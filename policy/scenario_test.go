@@ -23,7 +23,7 @@ import (
 // Times are seconds, such as 100 or 99.4. Everything is compared at second 100 unless "at:" says otherwise. Flags:
 //
 //	at:SECOND|never  nohealth  nosync                         when it was compared; a status that is missing
-//	refresh  respec  deleting                                 the annotation is there, the spec is not compared yet
+//	refresh  respec  deleting  reported                       the annotation is there, the spec is not compared yet, an agent reports it
 //	op  running  terminating                                  an operation that is asked for or under way
 //	ended:SECOND  failed:SECOND  error:SECOND                 the last operation: full, at the compared revision ...
 //	partial  elsewhere  applied                               ... unless it was partial, or at another revision; it applied all
@@ -194,7 +194,7 @@ func parse(word string) *parsed {
 	p.target.Name, p.target.Labels = a.Name, a.Labels
 	p.target.SpecCompared, p.target.ReconciledAt, p.target.Compared, p.target.Ran = a.SpecCompared, a.ReconciledAt,
 		a.Compared, a.Ran
-	p.target.Hydration = a.Hydration
+	p.target.Hydration, p.target.Reported = a.Hydration, a.Reported
 	return p
 }
 
@@ -210,6 +210,8 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.RefreshRequested = true
 	case "respec":
 		a.SpecCompared = false
+	case "reported":
+		a.Reported = true
 	case "deleting":
 		a.Deleting = true
 	case "op":

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	jsonpatchv2 "gomodules.xyz/jsonpatch/v2"
@@ -144,6 +145,17 @@ func TestMutator(t *testing.T) {
 		"a new sync policy and an operation":      {cluster: notDone, write: func(a *scenario.Attempt) { a.After.Spec.SyncPolicy = &argo.SyncPolicy{}; person(a) }, want: "held"},
 		"a refresh and an operation, by a person": {cluster: notDone, write: func(a *scenario.Attempt) { refresh(a); person(a) }, want: "held"},
 		"a refresh and an operation, in its turn": {write: func(a *scenario.Attempt) { refresh(a); person(a) }, want: "pinned"},
+		"an agent reports one that runs elsewhere": {cluster: notDone, write: func(a *scenario.Attempt) {
+			a.After.Status.OperationState = &argo.OperationState{Phase: "Running", Operation: *a.After.Operation}
+			person(a)
+		}, want: "held"},
+		"argocd-server clears the last result": {cluster: func(c *scenario.Cluster) {
+			notDone(c)
+			c.Apps[2].Status.OperationState = &argo.OperationState{Phase: "Failed"}
+		}, write: func(a *scenario.Attempt) { a.After.Status.OperationState = nil; person(a) }, want: "pinned"},
+		"an agent reports of the Application": {cluster: func(c *scenario.Cluster) {
+			c.Apps[2].Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "true"}
+		}, want: "stamped"},
 		"a refresh that is under way": {cluster: func(c *scenario.Cluster) {
 			notDone(c)
 			c.Apps[2].Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeHard)}
@@ -171,7 +183,10 @@ func TestMutator(t *testing.T) {
 		"a repetition":                   {cluster: synced, want: "held"},
 		"a repetition in the first step": {cluster: func(c *scenario.Cluster) { synced(c); c.Apps[2].Labels["step"] = "1" }, want: "held"},
 		"a repetition by auto-sync":      {cluster: synced, write: func(a *scenario.Attempt) { a.User = scenario.ApplicationController }, want: "pinned"},
-		"no live read":                   {cluster: func(c *scenario.Cluster) { notDone(c); c.FailAt = 1 }, want: "pinned"},
+		"what is left of a sync that is gone": {write: func(a *scenario.Attempt) {
+			a.After.Operation = &argo.Operation{Info: a.After.Operation.Info}
+		}, want: "held"},
+		"no live read": {cluster: func(c *scenario.Cluster) { notDone(c); c.FailAt = 1 }, want: "pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

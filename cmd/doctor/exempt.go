@@ -12,7 +12,24 @@ import (
 
 // exemptions says what a release leaves out now.
 func (f *Facts) exemptions(r *Release) []Check {
-	return in(r.subject(), "Off or exempt", f.exemptSets(r), f.ignoredNamespaces(r), f.ungated(r))
+	checks := []Check{f.exemptSets(r), f.ignoredNamespaces(r), f.ungated(r)}
+	return in(r.subject(), "Off or exempt", append(checks, f.reported(r)...)...)
+}
+
+// reported counts the Applications that are judged by what an agent reports of them. Where there are none, there is
+// nothing to say.
+func (f *Facts) reported(r *Release) []Check {
+	some := 0
+	for _, p := range f.Applications.Value {
+		if p.Application.Reported && p.Owner != "" && r.gated(p.Namespace) {
+			some++
+		}
+	}
+	if some == 0 {
+		return nil
+	}
+	return []Check{ok("reported", "%s reported by an agent (argocd.argoproj.io/skip-reconcile), judged by what that says, "+
+		"and never pinned.", count(some, "Application is", "Applications are"))}
 }
 
 // exemptSets names the ApplicationSets that annotations take out of the gate.

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/argoproj/argo-cd/v3/common"
 
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -78,6 +81,10 @@ func (c *checker) annotations() {
 				c.found("annotation-on-application", t.path.and("metadata", "annotations", name),
 					fmt.Sprintf("The annotation %s has no effect on an Application.", short(name)))
 			}
+		}
+		if skip, err := strconv.ParseBool(t.template.Annotations[common.AnnotationKeyAppSkipReconcile]); err == nil && skip {
+			c.found("reported", t.path.and("metadata", "annotations", common.AnnotationKeyAppSkipReconcile),
+				"The Applications are judged by what an agent reports of them.")
 		}
 	}
 }

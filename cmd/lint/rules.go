@@ -313,6 +313,12 @@ func annotationRules() []Rule {
 			"Move it to metadata.annotations of the ApplicationSet.",
 		},
 		{
+			"reported", Note, "Applications that an agent reports",
+			"No Argo CD of this cluster compares Applications with argocd.argoproj.io/skip-reconcile. stepgate goes by what " +
+				"an agent writes of them, and pins nothing: their Argo CD deploys what targetRevision is there when the sync starts.",
+			"Let targetRevision be a tag or a commit: then what is deployed is what is reported of the earlier steps.",
+		},
+		{
 			"excluded-unknown", Warning, "An excluded Application that does not exist",
 			"stepgate excludes by exact name; this name excludes nobody.", "Correct the name.",
 		},

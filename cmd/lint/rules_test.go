@@ -571,6 +571,19 @@ var rows = map[string]row{
 			`track-needs-start 7 metadata.annotations["stepgate.io/track"]: The ApplicationSet controller starts a step when all Applications of the one before are done, whatever their track.`,
 		},
 	},
+	"Applications that an agent reports": {
+		[]string{
+			"      labels: {env:", "      annotations: {argocd.argoproj.io/skip-reconcile: 'true'}\n      labels: {env:",
+		},
+		[]string{
+			`reported 29 spec.template.metadata.annotations["argocd.argoproj.io/skip-reconcile"]: The Applications are judged by what an agent reports of them.`,
+		},
+	},
+	"Applications that Argo CD reconciles": {
+		[]string{
+			"      labels: {env:", "      annotations: {argocd.argoproj.io/skip-reconcile: 'false'}\n      labels: {env:",
+		}, nil,
+	},
 	"an annotation on the Applications": {
 		[]string{"      labels: {env:", "      annotations: {stepgate.io/mode: audit}\n      labels: {env:"},
 		[]string{

@@ -89,12 +89,13 @@ func (r *rollout) observed() (observer.Rollout, []observer.Observation) {
 	plan := observer.Rollout{
 		ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy, KeepsResult: r.argo.Traits.KeepsResult,
 	}
-	names := map[string]bool{}
+	names, namespace := map[string]bool{}, string(r.mode)
 	for _, m := range r.members {
-		names[m.name] = true
+		at := r.runs(m)
+		names[at.Name], namespace = true, at.Namespace
 		plan.Applications = append(plan.Applications, observer.Application{
-			Name: m.name, Step: m.step, Changes: m.changes, Trees: m.trees(),
+			Name: at.Name, Step: m.step, Changes: m.changes, Trees: m.trees(),
 		})
 	}
-	return plan, script.Get(r.recorder.seen(string(r.mode), names))
+	return plan, script.Get(r.recorder.seen(namespace, names))
 }

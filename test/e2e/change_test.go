@@ -143,8 +143,8 @@ func (r *rollout) refreshed(m *member) {
 
 // annotate sets an annotation of a member's Application, or removes it if the value is empty.
 func (r *rollout) annotate(m *member, key, value string) {
-	app := &argo.Application{}
-	app.Namespace, app.Name = string(r.mode), m.name
+	app, at := &argo.Application{}, r.runs(m)
+	app.Namespace, app.Name = at.Namespace, at.Name
 	r.annotateObject(app, key, value)
 }
 

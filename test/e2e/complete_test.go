@@ -35,7 +35,8 @@ func (r *rollout) complete() {
 // already is no change, and no event; so the annotation is removed first.
 func (r *rollout) refreshOverlooked() {
 	for _, m := range r.members {
-		operation, refresh := r.recorder.overlooked(string(r.mode), m.name)
+		at := r.runs(m)
+		operation, refresh := r.recorder.overlooked(at.Namespace, at.Name)
 		if !operation && !refresh || time.Since(r.overlookedAt) < overlookedAfter {
 			continue
 		}

@@ -20,6 +20,9 @@ type member struct {
 	second *source
 	// destination is the namespace that it deploys to.
 	destination string
+	// spoke is the name of its Application for the Argo CD of another cluster, to which an agent brings it; empty if none
+	// does.
+	spoke string
 	// remote says that this namespace is in the second cluster.
 	remote bool
 	// version is the one that its ConfigMap should hold at the end.

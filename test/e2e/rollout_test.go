@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/e2e/observer"
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/script"
@@ -81,8 +82,19 @@ func (r *rollout) prepare() {
 	})
 }
 
-// live is a member's Application as last seen, or nil.
-func (r *rollout) live(m *member) *argo.Application { return r.recorder.app(string(r.mode), m.name) }
+// live is a member's Application as last seen, where it is compared and synced, or nil.
+func (r *rollout) live(m *member) *argo.Application {
+	at := r.runs(m)
+	return r.recorder.app(at.Namespace, at.Name)
+}
+
+// runs is where a member's Application is compared and synced.
+func (r *rollout) runs(m *member) types.NamespacedName {
+	if m.spoke != "" {
+		return types.NamespacedName{Namespace: cluster.ArgoNamespace, Name: m.spoke}
+	}
+	return r.key(m.name)
+}
 
 // key is the name of an object of this rollout.
 func (r *rollout) key(name string) types.NamespacedName {

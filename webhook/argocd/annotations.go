@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -45,11 +46,12 @@ type Annotations struct {
 	unreadable map[string]string
 }
 
-// ReadAnnotations lets those in that configure the gate, and the one that asks Argo CD for a comparison.
+// ReadAnnotations lets those in that configure the gate, the one that asks Argo CD for a comparison, and the one that says
+// that nothing here compares the Application.
 func ReadAnnotations(all map[string]string) (a Annotations) {
 	for name, text := range all {
 		short, ours := strings.CutPrefix(name, annotationPrefix)
-		if ours && known.Has(short) || name == argo.AnnotationKeyRefresh {
+		if ours && known.Has(short) || name == argo.AnnotationKeyRefresh || name == common.AnnotationKeyAppSkipReconcile {
 			a.let(name, text)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,7 @@ type Application struct {
 		Annotations       Annotations     `json:"annotations"`
 		OwnerReferences   ownerReferences `json:"ownerReferences"`
 		DeletionTimestamp *metav1.Time    `json:"deletionTimestamp"`
+		ManagedFields     managers        `json:"managedFields"`
 	} `json:"metadata"`
 	Operation *Operation `json:"operation"`
 	Spec      spec       `json:"spec"`
@@ -166,13 +168,23 @@ func Decode(raw []byte) (*Application, error) {
 	if err := decode(raw, a); err != nil {
 		return nil, err
 	}
+	if a.reported() || a.Metadata.ManagedFields.agent {
+		a.Status.Sync.ComparedTo = comparedElsewhere(a.spec(), &a.Status.Sync)
+	}
 	return a, nil
 }
 
-// Outdates reports whether a write makes what the Application was last compared with old: it brings another spec, or asks
-// Argo CD to compare again. Some programs do so in the write that starts a sync, as Kargo does.
+// reported reports whether nothing here compares the Application: an agent reports of it.
+func (a *Application) reported() bool {
+	return unreconciled(a.Metadata.Annotations.Text(common.AnnotationKeyAppSkipReconcile))
+}
+
+// Outdates reports whether a write makes what the Application was last compared with old: it brings another spec or another
+// status, or asks Argo CD to compare again. Some programs do so in the write that starts a sync, as Kargo does, or as
+// argocd-agent reports one that runs elsewhere. argocd-server only clears the last result.
 func Outdates(app, old *Application) bool {
-	if old == nil || !bytes.Equal(app.Spec.text, old.Spec.text) {
+	if old == nil || !bytes.Equal(app.Spec.text, old.Spec.text) ||
+		app.Status.OperationState != nil && !bytes.Equal(app.Status.text, old.Status.text) {
 		return true
 	}
 	asks := app.Metadata.Annotations.Text(argo.AnnotationKeyRefresh)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,6 +111,7 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	}
 	write.Status.Sync.Status, write.Status.ReconciledAt = "OutOfSync", at(53)
 	write.Spec.Sources[0].Path, write.Status.Sync.ComparedTo.Sources[0].Path = "elsewhere", "elsewhere"
+	write.Annotations[common.AnnotationKeyAppSkipReconcile] = "true"
 	target := targetOf(t, write)
 	dry := hydrated() // it has one source
 	dry.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrating}

@@ -60,8 +60,10 @@ func retriesIn(retry *argo.RetryStrategy, within time.Duration) (n int64) {
 //
 // candidate are other revisions than the compared ones, one for each source; nil leaves those. They replace those of
 // auto-sync, too, which names what it has compared.
+//
+// An Application that an agent reports is not pinned: nothing tells of which spec the reported revision is.
 func NewPin(app, old *Application, candidate []string) Pin {
-	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil ||
+	if app == nil || old == nil || app.reported() || app.Operation == nil || app.Operation.Sync == nil ||
 		app.Operation.equals(old.Operation) || len(app.Operation.Sync.Manifests) > 0 {
 		return Pin{}
 	}

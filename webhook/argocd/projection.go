@@ -1,11 +1,8 @@
 package argocd
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,8 +39,8 @@ type Projection struct {
 	Stopped string
 	// Retry is the sync that has failed and is tried again; nil if there is none.
 	Retry *Retry
-	// Unreconciled says that no application controller looks at it, and so none runs its operations.
-	Unreconciled bool
+	// Report stands for what an agent reports of it; 0 if none does.
+	Report Fingerprint
 	// Ours says that stepgate has started its last operation.
 	Ours bool
 	// ByHand is when somebody started its last full sync by hand; zero if Argo CD or stepgate did, or if there was none.
@@ -59,6 +56,7 @@ type Projection struct {
 
 // NewProjection keeps the part of an Application that decisions need.
 func NewProjection(app *argo.Application) *Projection {
+	app = asCompared(app)
 	owner := metav1.GetControllerOfNoCopy(app)
 	if owner == nil {
 		owner = &metav1.OwnerReference{}
@@ -72,7 +70,6 @@ func NewProjection(app *argo.Application) *Projection {
 		Compared:     NewFingerprint(&app.Status.Sync),
 		Content:      ContentOf(&app.Spec),
 		ContentSince: specWritten(app),
-		Unreconciled: unreconciled(app.Annotations),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
 		ByHand:       byHand(&app.Status),
 
@@ -86,30 +83,11 @@ func NewProjection(app *argo.Application) *Projection {
 		sync := &app.Status.Sync
 		p.Content = p.Content.at(revisions(sync.Revision, sync.Revisions))
 	}
+	p.Report = reportOf(&p.Application)
 	o := operatedOf(app.Status.OperationState)
 	full := o.lastFull(&app.Spec, app.Operation)
 	p.Deployed, p.Deploys, p.Stopped, p.Retry = full.deployed(), deploying(app, o), full.stopped(), o.retry(app)
 	return p
-}
-
-// unreconciled mirrors canProcessApp of argo-cd v3.5.7, controller/appcontroller.go.
-func unreconciled(annotations map[string]string) bool {
-	skip, err := strconv.ParseBool(annotations[common.AnnotationKeyAppSkipReconcile])
-	return err == nil && skip
-}
-
-// specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each
-// writer last added or changed anything, and which fields it owns. That a part was taken away leaves no trace there. It
-// is zero if nothing is kept.
-func specWritten(app *argo.Application) time.Time {
-	var last time.Time
-	for _, f := range app.ManagedFields {
-		if f.Time != nil && f.FieldsV1 != nil && f.Time.After(last) &&
-			strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`) {
-			last = f.Time.Time
-		}
-	}
-	return last
 }
 
 // Identity is the part of an object's metadata that an informer's store needs.

@@ -16,11 +16,12 @@ import (
 
 // Sibling keeps the part of a live Application that the rule needs.
 func Sibling(app *argo.Application) policy.Application {
+	app = asCompared(app)
 	_, refresh := app.IsRefreshRequested()
 	status := &app.Status
 	o := operatedOf(status.OperationState)
 	full := o.lastFull(&app.Spec, app.Operation)
-	return policy.Application{
+	a := policy.Application{
 		Name:             app.Name,
 		Labels:           sharedLabels(app.Labels),
 		Deleting:         app.DeletionTimestamp != nil,
@@ -40,6 +41,10 @@ func Sibling(app *argo.Application) policy.Application {
 		Hydration:        siblingHydration(app),
 		OnlyPruning:      onlyPruning(status.Resources),
 	}
+	if skipped(app) {
+		report(&a, app)
+	}
+	return a
 }
 
 // compared are the sources and revisions of a comparison. A hydrated Application also has its dry source: the revision

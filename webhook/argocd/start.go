@@ -74,6 +74,7 @@ func generatesPruning(spec *argo.ApplicationSetSpec) bool {
 // ComparedRevisions are the revisions that an Application was last compared with, one for each source; nil if that was
 // not with its spec, or if one is not known.
 func ComparedRevisions(app *argo.Application) []string {
+	app = asCompared(app)
 	return comparedRevisions(&app.Spec, &app.Status.Sync)
 }
 

@@ -61,6 +61,9 @@ type Record struct {
 	operatedAt, appliedAt time.Time
 	// idle says that no operation waited or ran.
 	idle bool
+	// report stands for what an agent reports of it, 0 if none does, and reportedAt is when that was seen to change.
+	report     argocd.Fingerprint
+	reportedAt time.Time
 }
 
 // Event is when something was seen of an Application.
@@ -89,6 +92,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	}
 	app := &p.Application
 	next.run(app, e.Position)
+	next.hear(p, e.At)
 	next.refresh(app, e.Position)
 	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
 	next.wasOutOfSync, next.wasRequested = app.SyncStatus == "OutOfSync", app.RefreshRequested
@@ -110,8 +114,11 @@ func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
 		Completions: r.completions, Applied: r.appliedAt, OperatedAt: r.operatedAt, Idle: r.idle,
 		Altered: r.altered, Unproven: r.unknown, Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
+		Respecified: r.report != 0 && !r.reportsSpec(),
 	}
 	switch {
+	case r.report != 0:
+		past.Freshness = policy.Fresh // no request makes it newer
 	case r.fresh > max(changed, compared):
 		past.Freshness = policy.Newest
 	case r.fresh > changed:
@@ -194,6 +201,21 @@ func (r *Record) run(app *policy.Application, position uint64) {
 	if n := len(app.Ran); n > 0 && (r.runsFrom == 0 || app.Ran[n-1] != r.runs) {
 		r.runs, r.runsFrom = app.Ran[n-1], position
 	}
+}
+
+// hear notices that an agent reports something else.
+func (r *Record) hear(p *argocd.Projection, now time.Time) {
+	if r.report != 0 && r.report != p.Report {
+		r.reportedAt = now
+	}
+	r.report = p.Report
+}
+
+// reportsSpec reports whether what an agent reports is of the spec that the Application has now: of an operation that has
+// started since, or of a comparison that was reported so long after the change that the agent has seen that.
+func (r *Record) reportsSpec() bool {
+	return !r.operatedAt.Before(r.contentSince.Truncate(time.Second)) ||
+		r.reportedAt.After(r.contentSince.Add(policy.SettlingTime))
 }
 
 // comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are

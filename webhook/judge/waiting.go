@@ -27,9 +27,10 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 func WaitingTarget(p *argocd.Projection) policy.Target {
 	a := &p.Application
 	compared := a.SpecCompared && (a.SyncStatus == "Synced" || a.SyncStatus == "OutOfSync") &&
-		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })
+		(a.Reported || !slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" }))
 	t := policy.Target{
 		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true, Deleting: a.Deleting,
+		Reported: a.Reported,
 		Operation: policy.Operation{
 			Written: true, Automated: true, Pinned: compared, Redeploys: a.LastSync.AtCompared,
 		},

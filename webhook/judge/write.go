@@ -42,9 +42,9 @@ func (w *Write) Info(name string) string {
 }
 
 // lacksSync reports whether the operation has no sync. Argo CD refuses that, and tries it again for minutes. It is what the
-// ApplicationSet controller writes while it takes somebody's sync for being there that has just ended: its merge patch
-// leaves out what both have, all of the sync if that names nothing, as Kargo's (argo-cd v3.5.7, CreateOrUpdate in
-// applicationset/utils/createOrUpdate.go).
+// ApplicationSet controller writes while it takes a sync for being there that has just ended, or that an agent has fetched: its
+// merge patch leaves out what both have, all of the sync if that names nothing, as Kargo's (argo-cd v3.5.7,
+// CreateOrUpdate in applicationset/utils/createOrUpdate.go).
 func (w *Write) lacksSync() bool {
 	return w.Target.Operation.Written && w.App.Operation != nil && w.App.Operation.Sync == nil
 }

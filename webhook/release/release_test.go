@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -99,12 +100,20 @@ func TestReconcile(t *testing.T) {
 			Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon),
 		}
 	}
+	reported := func(c *scenario.Cluster) {
+		for _, app := range c.Apps {
+			app.Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "true"}
+		}
+	}
 	for name, tc := range map[string]struct {
 		scenario string
 		config   func(*settings.Config)
 		edit     func(*scenario.Cluster)
 		want     []string
 	}{
+		"an agent reports all, and it may start":                          {edit: reported, want: []string{prodReleased}},
+		"an agent reports all, and of a sibling another revision":         {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", edit: reported},
+		"an agent reports all, and nothing of the Application's new spec": {edit: func(c *scenario.Cluster) { reported(c); prod(c).Spec.Source.Path = "elsewhere" }},
 		"it may start": {want: []string{prodReleased}},
 		"a sibling is not healthy, and nobody can help": {edit: func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
 		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev NotCompleted compared to aaaaaaa, not bbbbbbb at 11:59:00"}},

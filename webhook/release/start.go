@@ -125,7 +125,7 @@ func (r *Releaser) starts(p *argocd.Projection, set *argocd.ApplicationSet, s se
 // where somebody has switched automated sync off, it is for a person to start them.
 func startedByArgoCD(p *argocd.Projection, set *argocd.ApplicationSet) bool {
 	_, recorded := set.Recorded[p.Name]
-	return !p.Unreconciled && (p.AutoSync || recorded && !set.CreatesOnly)
+	return !p.Application.Reported && (p.AutoSync || recorded && !set.CreatesOnly)
 }
 
 // altered reports whether what is around the sources of an Application has changed since its last operation. That its
