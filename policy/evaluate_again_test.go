@@ -37,7 +37,9 @@ func TestRepeated(t *testing.T) {
 // TestWhatIsStoppedIsRepeated by whoever asks by himself, whatever the ApplicationSet controller records.
 func TestWhatIsStoppedIsRepeated(t *testing.T) {
 	g := NewWithT(t)
-	for text, want := range map[string]bool{"1:dev > 2:prod,auto": true, "1:dev > 2:prod,auto | prod/2/50": true, "1:dev > 2:prod": false} {
+	for text, want := range map[string]bool{
+		"1:dev > 2:prod,auto": true, "1:dev > 2:prod,auto | prod/2/50": true, "1:dev > 2:prod": false,
+	} {
 		in := scenario(text)
 		in.Target.Stopped = true
 		g.Expect(policy.Repeated(in)).To(Equal(want), text)

@@ -26,6 +26,7 @@ func settlingRows() map[string]row {
 	joined := func(s *policy.History) { s.Joined = second("100") }
 	respecified := func(s *policy.History) { s.Respecified = second("100") }
 	changed := func(s *policy.History) { s.ContentSince = second("100") }
+	another := func(s *policy.History) { s.ContentSince, s.ByAnother = second("100"), true }
 	long := func(s *policy.History) {
 		s.Joined, s.Respecified, s.ContentSince = second("99"), second("98"), second("97")
 	}
@@ -44,6 +45,9 @@ func settlingRows() map[string]row {
 		"a spec was written, and the target's has changed": seen(wait("1:dev,fresh > 2:prod,respecified"), respecified),
 		"the same, of its destination":                     seen(wait("1:dev,fresh > 2:prod,moved"), respecified),
 		"the target's was written, and not the others'":    seen(wait("1:dev,fresh > 2:prod,respecified"), changed),
+		"another writer wrote the target's":                seen(allowed("1:dev,fresh > 2:prod,respecified"), another),
+		"another writer wrote the target's, and the controller one": seen(wait("1:dev,fresh > 2:prod,respecified"),
+			func(s *policy.History) { respecified(s); another(s) }),
 		"a spec was written, and the target's is deployed": seen(allowed("1:dev > 2:prod"), respecified),
 		"nothing was written for a while":                  seen(allowed("1:dev,fresh > 2:prod,respecified"), long),
 		"at the level completed":                           at(policy.RequireCompleted, seen(wait("1:dev > 2:prod"), joined)),

@@ -83,7 +83,7 @@ func (f *facts) leaveOut(in *Input) {
 	// What only who asks for a refresh reads, and what is asked only of one that deploys a change of its spec.
 	f.Input.Target.ReconciledAt = time.Time{}
 	if !in.changed() {
-		f.Input.History.ContentSince = time.Time{}
+		f.Input.History.ContentSince, f.Input.History.ByAnother = time.Time{}, false
 	}
 }
 

@@ -13,6 +13,8 @@ type History struct {
 	Altered, Unproven bool
 	// ContentSince is since when the target has had its spec; zero if nothing was seen of it.
 	ContentSince time.Time
+	// ByAnother says that somebody else than the ApplicationSet controller has written that: others do not change with it.
+	ByAnother bool
 	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its
 	// steps to change, and Respecified when the spec of one was last seen to change; zero if that was not seen.
 	Joined, Respecified time.Time

@@ -28,8 +28,8 @@ var notGenerated = waiting{
 		reason: NotGenerated,
 		level:  RequireRevision,
 		when: "level `revision`: an Application has appeared or changed its step less than 10 s ago " +
-			"(`--spec-settling`), or the steps have; or the target's spec has changed, and one was written then, " +
-			"or the ApplicationSet has ErrorOccurred, not by a denial of the same step or a later one",
+			"(`--spec-settling`), or the steps have; or the target's spec has changed, and the controller wrote one " +
+			"then, or the ApplicationSet has ErrorOccurred, not by a denial of the same step or a later one",
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		if until := in.settled(); d.Step > 0 && in.Now.Before(until) {
@@ -53,7 +53,10 @@ var notGenerated = waiting{
 func (in *Input) settled() (until time.Time) {
 	last := in.History.Joined
 	if in.changed() {
-		last = latest(last, in.History.Respecified, in.History.ContentSince)
+		last = latest(last, in.History.Respecified)
+	}
+	if in.changed() && !in.History.ByAnother {
+		last = latest(last, in.History.ContentSince)
 	}
 	if last.IsZero() {
 		return last

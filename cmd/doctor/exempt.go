@@ -28,8 +28,8 @@ func (f *Facts) reported(r *Release) []Check {
 	if some == 0 {
 		return nil
 	}
-	return []Check{ok("reported", "%s reported by an agent (argocd.argoproj.io/skip-reconcile), judged by what that says, "+
-		"and never pinned.", count(some, "Application is", "Applications are"))}
+	return []Check{ok("reported", "%s reported by an agent (argocd.argoproj.io/skip-reconcile), judged by what that "+
+		"says, and never pinned.", count(some, "Application is", "Applications are"))}
 }
 
 // exemptSets names the ApplicationSets that annotations take out of the gate.

@@ -239,8 +239,8 @@ func syncRules() []Rule {
 		},
 		{
 			"retry-refresh", Note, "Retries that resolve the branch again",
-			"A retry may deploy a commit that the earlier steps do not have. Where stepgate enforces, it takes refresh back in " +
-				"step 2 and later: retries keep to their commit, and end within 5 minutes. With start they go on, until a newer " +
+			"A retry may deploy a commit that the earlier steps do not have. Where stepgate enforces, it takes refresh back " +
+				"in step 2 and later: retries keep to their commit, and end within 5 minutes. With start they go on, until a newer " +
 				"commit may be deployed.", "Set a small retry.limit instead, or install stepgate with start.enabled=true.",
 		},
 		{
@@ -315,7 +315,8 @@ func annotationRules() []Rule {
 		{
 			"reported", Note, "Applications that an agent reports",
 			"No Argo CD of this cluster compares Applications with argocd.argoproj.io/skip-reconcile. stepgate goes by what " +
-				"an agent writes of them, and pins nothing: their Argo CD deploys what targetRevision is there when the sync starts.",
+				"an agent writes of them, and pins nothing: their Argo CD deploys what targetRevision is there when the sync " +
+				"starts.",
 			"Let targetRevision be a tag or a commit: then what is deployed is what is reported of the earlier steps.",
 		},
 		{

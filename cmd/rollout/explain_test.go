@@ -116,7 +116,9 @@ func TestExplain(t *testing.T) {
 // terminated has somebody terminate the sync of an Application to what it is compared with.
 func terminated(app *argo.Application) {
 	asked := app.DeepCopy()
-	asked.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: app.Status.Sync.Revision, Source: app.Spec.Source}}
+	asked.Operation = &argo.Operation{
+		Sync: &argo.SyncOperation{Revision: app.Status.Sync.Revision, Source: app.Spec.Source},
+	}
 	text, err := json.Marshal(asked)
 	if err != nil {
 		panic(err)

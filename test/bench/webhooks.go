@@ -145,7 +145,9 @@ func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History 
 }
 
 // ContentSince knows of no change of a spec.
-func (unwatched) ContentSince(types.UID, argocd.Content) time.Time { return time.Time{} }
+func (unwatched) ContentSince(types.UID, argocd.Content) (since time.Time, byAnother bool) {
+	return time.Time{}, false
+}
 
 // always says of every Application that it exists.
 type always struct{}

@@ -216,7 +216,8 @@ func TestTheAccountWritesOnlyTheSyncsThatStepgateStarts(t *testing.T) {
 			g.Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'stepgate'"), ContainSubstring(s.want))))
 		})
 	}
-	g.Expect(try(alone, start{})).To(MatchError(ContainSubstring("start and terminate syncs of the Applications of ApplicationSets")))
+	g.Expect(try(alone, start{})).To(MatchError(
+		ContainSubstring("start and terminate syncs of the Applications of ApplicationSets")))
 	before := app.DeepCopy()
 	app.Operation = guestbook.RollingSync()
 	g.Expect(shared.Admin.Patch(ctx, app, client.MergeFrom(before))).To(Succeed())

@@ -45,7 +45,8 @@ func TestTheAccountTerminatesOnlyRetries(t *testing.T) {
 		return stepgate.Patch(ctx, changed, client.MergeFrom(app), client.DryRunAll)
 	}
 	refused := func(app *argo.Application) { app.Status.Health.Status = "Degraded" }
-	g.Eventually(func(g Gomega) error { return try(g, "first", nil, refused) }).Should(MatchError(ContainSubstring(status)))
+	first := func(g Gomega) error { return try(g, "first", nil, refused) }
+	g.Eventually(first).Should(MatchError(ContainSubstring(status)))
 	for name, tc := range map[string]struct {
 		before, change func(*argo.Application)
 		want           string

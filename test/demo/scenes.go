@@ -97,13 +97,14 @@ func stepTwo(p *play) {
 }
 
 func tricks(p *play) {
+	denied := deniedBecause("step 3 of ApplicationSet argocd/guestbook may not sync yet")
 	p.trick("sync prod, with its step label changed to env-dev", func(app *argo.Application) {
 		app.Labels[guestbook.StepLabel] = "env-dev"
-	})
-	p.trick("sync prod, with its ownerReference removed", func(app *argo.Application) { app.OwnerReferences = nil })
+	}, denied)
+	p.trick("sync prod, with its ownerReference removed", func(app *argo.Application) { app.OwnerReferences = nil }, denied)
 	p.trick("sync prod, claiming to be the ApplicationSet controller", func(app *argo.Application) {
 		app.Operation = guestbook.RollingSync()
-	})
+	}, heldBecause("engineering-qa-guestbook (OperationInProgress)"))
 }
 
 func audited(p *play) {

@@ -80,11 +80,11 @@ func (p *play) untilBlocked() {
 	}))
 }
 
-func (p *play) trick(what string, change func(*argo.Application)) {
+func (p *play) trick(what string, change func(*argo.Application), want expectation) {
 	p.write(kubectl, "prod", what, func(app *argo.Application) {
 		app.Operation = guestbook.UserSync("jane")
 		change(app)
-	}, deniedBecause("step 3 of ApplicationSet argocd/guestbook may not sync yet"))
+	}, want)
 }
 
 // annotate sets an annotation of the ApplicationSet, or removes it when the value is empty.

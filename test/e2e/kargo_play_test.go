@@ -24,7 +24,7 @@ func kargoPlays() []gatedPlay {
 			key: "kargo-parameter", title: "Kargo sets a parameter of a chart, and nothing else, one stage after the other",
 			layout: fromChart, template: ofChart, set: ignoringParameters, play: kargoSets,
 		},
-		gates: []mode{starting}, ordered: true,
+		gates: []mode{on, starting}, ordered: true,
 	}}
 	for _, person := range []string{"", "alice"} {
 		for _, several := range []bool{false, true} {
@@ -104,8 +104,8 @@ func kargoFollows(r *rollout) {
 }
 
 // kargoSets gives each stage the parameter when the one before has it. No revision changes, so that the ApplicationSet
-// controller starts nothing (argo-cd 27949). Kargo asks a second time when Argo CD has compared the Application, which is
-// before its specs count as settled, and then not before its step has timed out: somebody else has to start it.
+// controller starts nothing (argo-cd 27949). Kargo asks a second time when Argo CD has compared the Application, and then
+// not before its step has timed out: its spec must not wait for those that the ApplicationSet controller may be writing.
 func kargoSets(r *rollout) {
 	r.begin()
 	for _, m := range r.members {

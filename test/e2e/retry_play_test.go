@@ -88,7 +88,9 @@ func terminated(r *rollout) {
 	default:
 		r.sync(prod)
 	}
-	r.until("a running hook of "+prod.name, func() bool { return r.live(prod).Operation != nil && len(r.running(prod)) > 0 })
+	r.until("a running hook of "+prod.name, func() bool {
+		return r.live(prod).Operation != nil && len(r.running(prod)) > 0
+	})
 	for _, hook := range r.running(prod) {
 		r.annotateObject(&hook, argocd.HealthAnnotation, "Healthy")
 	}

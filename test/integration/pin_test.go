@@ -63,7 +63,8 @@ func TestAnOperationIsPinnedToTheComparedRevision(t *testing.T) {
 			stored := r.app("prod")
 			r.Expect(stored.Operation.Sync.Revision).To(Equal(guestbook.NewCommit))
 			r.Expect(stored.Operation.Sync.Source).To(Equal(stored.Spec.Source))
-			r.Expect(stored.Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 4}), "a retry resolves nothing again, and is within 5 minutes")
+			r.Expect(stored.Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 4}),
+				"a retry resolves nothing again, and is within 5 minutes")
 			r.Expect(stored.Operation.InitiatedBy).To(Equal(tc.operation.InitiatedBy))
 			r.Expect(r.changed("pinned", "compared")).To(BeNumerically("==", 1))
 			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason",

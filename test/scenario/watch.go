@@ -55,7 +55,9 @@ func (s *Watch) Known(types.UID) bool { return true }
 func (s *Watch) Position() uint64 { return s.At }
 
 // ContentSince is judge.Histories.
-func (s *Watch) ContentSince(types.UID, argocd.Content) time.Time { return s.ContentAt }
+func (s *Watch) ContentSince(types.UID, argocd.Content) (since time.Time, byAnother bool) {
+	return s.ContentAt, false
+}
 
 // Changed is judge.Histories.
 func (s *Watch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {

@@ -31,6 +31,8 @@ type Projection struct {
 	// if it does not.
 	Content      Content
 	ContentSince time.Time
+	// ByAnother says that somebody else than the ApplicationSet controller has written its spec last.
+	ByAnother bool
 	// Deploys are the sources and revisions that the operation under way names; nil if there is none, or if it names none.
 	Deploys []policy.Source
 	// Deployed is what its last full sync deployed, as far as its stamp tells.
@@ -70,6 +72,7 @@ func NewProjection(app *argo.Application) *Projection {
 		Compared:     NewFingerprint(&app.Status.Sync),
 		Content:      ContentOf(&app.Spec),
 		ContentSince: specWritten(app),
+		ByAnother:    writtenByAnother(app),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
 		ByHand:       byHand(&app.Status),
 

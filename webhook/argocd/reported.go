@@ -103,8 +103,8 @@ func reportOf(p *policy.Application) Fingerprint {
 	return hashOf([]any{p.SyncStatus, p.Compared, p.LastOperation.StartedAt})
 }
 
-// partSpec and partStatus are parts of an object, as the fields that a writer owns name them.
-const partSpec, partStatus = `"f:spec"`, `"f:status"`
+// partSpec, partStatus and partOwners are parts of an object, as the fields that a writer owns name them.
+const partSpec, partStatus, partOwners = `"f:spec"`, `"f:status"`, `"f:ownerReferences"`
 
 // specWritten is when a part of the spec was last added or changed, or a later time. OCM's add-on, which writes the
 // status of an Application, writes its destination, too: its writes tell nothing of the spec.
@@ -113,6 +113,17 @@ func specWritten(app *argo.Application) time.Time {
 	return lastWritten(app, func(owned string) bool {
 		return strings.Contains(owned, partSpec) && (!reported || !strings.Contains(owned, partStatus))
 	})
+}
+
+// writtenByAnother reports whether somebody else than its ApplicationSet controller has written the spec of an Application
+// last, when that had not written it for a while: so it is not about to write others. The controller is whoever has
+// written the owner references, whatever its name.
+func writtenByAnother(app *argo.Application) bool {
+	own := lastWritten(app, func(owned string) bool { return strings.Contains(owned, partOwners) })
+	other := lastWritten(app, func(owned string) bool {
+		return strings.Contains(owned, partSpec) && !strings.Contains(owned, partOwners)
+	})
+	return !own.IsZero() && other.Sub(own) > policy.SettlingTime
 }
 
 // lastWritten is when a writer who owns certain fields last added or changed anything: the API server keeps that. That a

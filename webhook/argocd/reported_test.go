@@ -136,3 +136,29 @@ func TestTheClusterOfAnAgent(t *testing.T) {
 	}
 	NewWithT(t).Expect(lastWritten(application(), func(string) bool { return true })).To(Equal(time.Time{}))
 }
+
+// TestWhoHasWrittenTheSpec is told by the managed fields: the ApplicationSet controller owns the owner references.
+func TestWhoHasWrittenTheSpec(t *testing.T) {
+	at := func(manager, fields string, minute int) metav1.ManagedFieldsEntry {
+		written := metav1.NewTime(time.Date(2026, 9, 21, 12, minute, 0, 0, time.UTC))
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &written, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const own, spec, status = `{"f:metadata":{"f:ownerReferences":{}},"f:spec":{}}`, `{"f:spec":{}}`, `{"f:status":{}}`
+	for name, tc := range map[string]struct {
+		fields []metav1.ManagedFieldsEntry
+		want   bool
+	}{
+		"nobody knows":                     {nil, false},
+		"the controller alone":             {[]metav1.ManagedFieldsEntry{at("set", own, 1), at("app", status, 9)}, false},
+		"another one, since":               {[]metav1.ManagedFieldsEntry{at("set", own, 1), at("kargo", spec, 2)}, true},
+		"another one, a moment after":      {[]metav1.ManagedFieldsEntry{at("set", own, 2), at("kargo", spec, 2)}, false},
+		"another one, and then controller": {[]metav1.ManagedFieldsEntry{at("set", own, 3), at("kargo", spec, 2)}, false},
+		"no controller":                    {[]metav1.ManagedFieldsEntry{at("kargo", spec, 2)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := single()
+			app.ManagedFields = tc.fields
+			NewWithT(t).Expect(NewProjection(app).ByAnother).To(Equal(tc.want))
+		})
+	}
+}

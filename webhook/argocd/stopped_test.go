@@ -81,7 +81,9 @@ func TestAStoppedSyncAfterOneThatFailedInItsHooks(t *testing.T) {
 
 // TestWhatIsBeingTerminated is not started again meanwhile, unless it has taken too long for Argo CD.
 func TestWhatIsBeingTerminated(t *testing.T) {
-	for message, want := range map[string]bool{"waiting for completion of hook": true, "operation is terminating due to timeout": false} {
+	for message, want := range map[string]bool{
+		"waiting for completion of hook": true, "operation is terminating due to timeout": false,
+	} {
 		g := NewWithT(t)
 		app, same := application(), argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}
 		operate(g, app, same, synccommon.OperationTerminating, 40)

@@ -49,7 +49,9 @@ type Record struct {
 	// one before.
 	content, contentBefore argocd.Content
 	contentSince           time.Time
-	around                 string
+	// byAnother says that somebody else than the ApplicationSet controller has written that.
+	byAnother bool
+	around    string
 	// altered and unknown are policy.Past.Altered and Unproven.
 	altered, unknown bool
 	// found is what it was found Synced with since its last operation; the zero Content when it was not.
@@ -80,7 +82,7 @@ type Event struct {
 }
 
 // Next is the record after an event. The record before it is nil where the Application was not seen yet. Respecified
-// says that its spec is new.
+// says that its spec is new, and may be that of others soon.
 func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified bool) {
 	next = &Record{changed: e.Position, comparedAt: e.Position}
 	if e.Trusted {
@@ -151,16 +153,18 @@ func (r *Record) RequestedSince(position uint64) bool { return r != nil && r.las
 // ComparedSince reports whether a comparison was seen after a position. Two comparisons of one second have the same time.
 func (r *Record) ComparedSince(position uint64) bool { return r != nil && r.comparedAt > position }
 
-// ContentSince is since when the Application has a spec of this content. Known is false if that was not seen.
-func (r *Record) ContentSince(content argocd.Content) (since time.Time, known bool) {
+// ContentSince is since when the Application has a spec of this content, and whether somebody else than its
+// ApplicationSet controller has written it. Known is false if that was not seen.
+func (r *Record) ContentSince(content argocd.Content) (since time.Time, byAnother, known bool) {
 	if r == nil || r.content != content.Unrevised() {
-		return time.Time{}, false
+		return time.Time{}, false, false
 	}
-	return r.contentSince, true
+	return r.contentSince, r.byAnother, true
 }
 
-// specify notices a change of the spec, and reports whether it is news. It is none if the spec is what it was before
-// the last change: two writers who never agree would hold everybody up for ever.
+// specify notices a change of the spec, and reports whether it is news for the others. It is none if the spec is what it
+// was before the last change: two writers who never agree would hold everybody up for ever. Nor is what somebody else
+// than the ApplicationSet controller writes.
 func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
 	content := p.Content.Unrevised()
 	switch {
@@ -171,7 +175,8 @@ func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
 	default:
 		r.contentSince = cmp.Or(e.Appeared, p.ContentSince, e.At)
 	}
-	news = content != r.contentBefore
+	r.byAnother = p.ByAnother
+	news = content != r.contentBefore && !r.byAnother
 	r.contentBefore, r.content = r.content, content
 	return news
 }

@@ -25,8 +25,9 @@ type Histories interface {
 	// Found is what an Application was found Synced with since its last operation, which started at a time; the zero
 	// Content if that was not seen.
 	Found(app types.UID, operatedAt time.Time) argocd.Content
-	// ContentSince is since when an Application has had a spec of this content; now if that was not seen.
-	ContentSince(app types.UID, content argocd.Content) time.Time
+	// ContentSince is since when an Application has had a spec of this content, now if that was not seen; and whether
+	// somebody else than the ApplicationSet controller has written that.
+	ContentSince(app types.UID, content argocd.Content) (since time.Time, byAnother bool)
 	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the
 	// newest position if that was not seen.
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
@@ -49,7 +50,7 @@ const (
 func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
 	history := j.Histories.History(set, j.changed(w), j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt))
 	deployed, deploys, spec, operatedAt := argocd.Deployed(w.App, w.Old)
-	history.ContentSince = j.Histories.ContentSince(w.UID, spec)
+	history.ContentSince, history.ByAnother = j.Histories.ContentSince(w.UID, spec)
 	return deployedBefore(history, deploys, deployed, j.Histories.Found(w.UID, operatedAt))
 }
 

@@ -99,7 +99,9 @@ func (m *Metrics) Initialise() {
 	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
 		m.refreshes.WithLabelValues(result)
 	}
-	for _, result := range []string{"started", "terminated", "denied", "outdated", "needless", "unjudged", "failed", "dropped"} {
+	for _, result := range []string{
+		"started", "terminated", "denied", "outdated", "needless", "unjudged", "failed", "dropped",
+	} {
 		m.starts.WithLabelValues(result)
 	}
 	for _, result := range []string{"approved", "refused"} {

@@ -73,7 +73,7 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	case before == nil:
 		f.joined = later(f.joined, e.Appeared)
 	}
-	if since, _ := record.ContentSince(p.Content); respecified {
+	if since, _, _ := record.ContentSince(p.Content); respecified {
 		f.respecified = later(f.respecified, since)
 	}
 }
@@ -233,15 +233,16 @@ func (s *Histories) Found(app types.UID, operatedAt time.Time) argocd.Content {
 	return s.record(app).Found(operatedAt)
 }
 
-// ContentSince returns since when an Application has had a spec of this content. Where the watch lags, and has not seen
-// that, it is now.
-func (s *Histories) ContentSince(app types.UID, content argocd.Content) time.Time {
+// ContentSince returns since when an Application has had a spec of this content, and whether somebody else than its
+// ApplicationSet controller has written it. Where the watch lags, and has not seen that, it is now, and nobody knows who.
+func (s *Histories) ContentSince(app types.UID, content argocd.Content) (since time.Time, byAnother bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if since, known := s.record(app).ContentSince(content); known {
-		return since
+	since, byAnother, known := s.record(app).ContentSince(content)
+	if !known {
+		return s.clock.Now(), false
 	}
-	return s.clock.Now()
+	return since, byAnother
 }
 
 // History returns what was seen of the Applications of an ApplicationSet until now: whether they are compared since the

@@ -295,7 +295,7 @@ func (g *gate) input(w *world, s *stored) policy.Input {
 	in.History.Altered, in.History.Unproven = s.deploys.Altered(s.deployed, found)
 	in.History.Deployed = s.deploys.Revised != "" &&
 		(s.deploys.Revised == s.deployed.Revised || s.deploys.Revised == found.Revised)
-	in.History.ContentSince, _ = record.ContentSince(s.spec)
+	in.History.ContentSince, in.History.ByAnother, _ = record.ContentSince(s.spec)
 	in.History.Of = func(name string) policy.Past {
 		i := slices.Index(names[:], name)
 		past := w.memory[i].record.Past(changed, compared)
