@@ -68,7 +68,7 @@ func newRollout(
 		time.Since(began).Round(100*time.Millisecond))
 	r.review = review(&target)
 	r.unpinned = encode(map[string]any{"operation": guestbook.RollingSync()})
-	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.RollingSync(), &target)})
+	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.Once(guestbook.RollingSync()), &target)})
 	return r
 }
 

@@ -118,7 +118,7 @@ func (p *poster) post(ctx context.Context, r *rollout, want answer) error {
 // webhook pins it.
 func review(target *argo.Application) []byte {
 	changed := target.DeepCopy()
-	changed.Operation = guestbook.Pinned(guestbook.RollingSync(), target)
+	changed.Operation = guestbook.Pinned(guestbook.Once(guestbook.RollingSync()), target)
 	dryRun := true
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{
 		UID: "bench", Namespace: target.Namespace, Name: target.Name, Operation: admissionv1.Update, DryRun: &dryRun,

@@ -213,6 +213,6 @@ func (r *rollout) read(ctx context.Context, admin client.Client) error {
 	}
 	r.review = review(&target)
 	r.unpinned = encode(map[string]any{"operation": guestbook.RollingSync()})
-	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.RollingSync(), &target)})
+	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.Once(guestbook.RollingSync()), &target)})
 	return nil
 }

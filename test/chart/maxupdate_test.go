@@ -47,7 +47,7 @@ func TestMaxUpdateIsKept(t *testing.T) {
 	start := func(app *argo.Application) error {
 		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 		before := app.DeepCopy()
-		app.Operation = guestbook.RollingSync()
+		app.Operation = guestbook.Once(guestbook.RollingSync())
 		return shared.Admin.Patch(ctx, app, client.MergeFrom(before))
 	}
 	compare(dev, argo.SyncStatusCodeOutOfSync, nil)

@@ -59,7 +59,7 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	return made.Set
 }
 
-// sync writes the operation of a RollingSync, as an account whose early operations are refused and not held.
+// sync writes the operation of a RollingSync, so that an early one is refused and not held.
 func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.PatchOption) error {
 	t.Helper()
 	g := NewWithT(t)
@@ -68,7 +68,7 @@ func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.
 	app := guestbook.Application(set, env)
 	g.Expect(controller.Get(t.Context(), client.ObjectKeyFromObject(app), app)).To(Succeed())
 	before := app.DeepCopy()
-	app.Operation = guestbook.RollingSync()
+	app.Operation = guestbook.Once(guestbook.RollingSync())
 	return controller.Patch(t.Context(), app, client.MergeFrom(before), options...)
 }
 

@@ -124,6 +124,12 @@ func RollingSync() *argo.Operation {
 	}
 }
 
+// Once is an operation of somebody who does not ask again by himself: an early one is refused and not held.
+func Once(o *argo.Operation) *argo.Operation {
+	o.InitiatedBy.Automated = false
+	return o
+}
+
 // Pinned changes an operation as stepgate's mutating webhook does: it names the revision and the source that the
 // Application was last compared with.
 func Pinned(o *argo.Operation, app *argo.Application) *argo.Operation {

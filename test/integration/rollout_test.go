@@ -133,9 +133,13 @@ func (r *rollout) update(user, env string, change func(*argo.Application), opts 
 	return r.Update(r.ctx, r.as(user), env, change, opts...)
 }
 
-// sync writes the operation of a RollingSync as a user.
+// sync writes the operation of a RollingSync as a user. An early one is refused, unless he is the ApplicationSet controller.
 func (r *rollout) sync(user, env string, opts ...client.PatchOption) error {
-	return r.update(user, env, func(app *argo.Application) { app.Operation = guestbook.RollingSync() }, opts...)
+	return r.update(user, env, func(app *argo.Application) {
+		if app.Operation = guestbook.RollingSync(); user != cluster.ApplicationSetAccount {
+			app.Operation = guestbook.Once(app.Operation)
+		}
+	}, opts...)
 }
 
 // done brings an Application to Healthy and Synced at the new commit.

@@ -209,7 +209,7 @@ func unpinned(o *argo.Operation) fields {
 
 // operation is one that is different from all before.
 func (r *Rollout) operation() *argo.Operation {
-	operation := guestbook.RollingSync()
+	operation := guestbook.Once(guestbook.RollingSync())
 	operation.Info = append(operation.Info, &argo.Info{Name: numberInfo, Value: fmt.Sprint(r.writes)})
 	return operation
 }
