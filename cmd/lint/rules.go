@@ -240,8 +240,8 @@ func syncRules() []Rule {
 		{
 			"retry-refresh", Note, "Retries that resolve the branch again",
 			"A retry may deploy a commit that the earlier steps do not have. Where stepgate enforces, it takes refresh back " +
-				"in step 2 and later: retries keep to their commit, and end within 5 minutes. With start they go on, until a newer " +
-				"commit may be deployed.", "Set a small retry.limit instead, or install stepgate with start.enabled=true.",
+				"in step 2 and later: retries keep to their commit, and end within 5 minutes. With start they go on, until a " +
+				"newer commit may be deployed.", "Set a small retry.limit instead, or install stepgate with start.enabled=true.",
 		},
 		{
 			"applications-not-updated", Error, "An applicationsSync policy that starts no sync",

@@ -101,7 +101,9 @@ func tricks(p *play) {
 	p.trick("sync prod, with its step label changed to env-dev", func(app *argo.Application) {
 		app.Labels[guestbook.StepLabel] = "env-dev"
 	}, denied)
-	p.trick("sync prod, with its ownerReference removed", func(app *argo.Application) { app.OwnerReferences = nil }, denied)
+	p.trick("sync prod, with its ownerReference removed", func(app *argo.Application) {
+		app.OwnerReferences = nil
+	}, denied)
 	p.trick("sync prod, claiming to be the ApplicationSet controller", func(app *argo.Application) {
 		app.Operation = guestbook.RollingSync()
 	}, heldBecause("engineering-qa-guestbook (OperationInProgress)"))

@@ -76,7 +76,8 @@ func terminated(r *rollout) {
 	isAgain := func() bool { return !r.live(prod).Status.OperationState.StartedAt.Equal(&began) }
 	r.until("the end of the sync", func() bool {
 		last := r.live(prod).Status.OperationState
-		return isAgain() || last.Phase == synccommon.OperationFailed && strings.HasPrefix(last.Message, "Operation terminated")
+		return isAgain() ||
+			last.Phase == synccommon.OperationFailed && strings.HasPrefix(last.Message, "Operation terminated")
 	})
 	r.refresh(prod)
 	r.pause(standsStill)

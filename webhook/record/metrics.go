@@ -75,9 +75,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 				"needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 		starts: counter("starts_total",
 			"Syncs that were due, and that stepgate was to start, by result: started, terminated (one in the way, that retried "+
-				"what has been overtaken), denied (by a webhook or a policy), outdated (the Application had changed), needless (it "+
-				"has run the same), unjudged (the API server does not call the webhooks for it), failed or dropped (the queue was "+
-				"full or too slow).",
+				"what has been overtaken), denied (by a webhook or a policy), outdated (the Application had changed), needless "+
+				"(it has run the same), unjudged (the API server does not call the webhooks for it), failed or dropped (the queue "+
+				"was full or too slow).",
 			"result"),
 		notes: counter("notifications_total",
 			"Notifications about rollouts, by result: sent, failed (it is tried again), late (the service has not answered), "+
