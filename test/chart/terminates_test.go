@@ -81,7 +81,9 @@ func TestTheAccountTerminatesOnlyRetries(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
 			}
-			g.Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'stepgate'"), ContainSubstring(tc.want))))
+			g.Expect(err).To(MatchError(And(
+				ContainSubstring("ValidatingAdmissionPolicy 'stepgate'"), ContainSubstring(tc.want),
+			)))
 		})
 	}
 }
