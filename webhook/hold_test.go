@@ -268,3 +268,16 @@ func TestWhoIsToldOfAHeldSync(t *testing.T) {
 		})
 	}
 }
+
+// TestATrialHearsTheGate has somebody try an early sync of a machine, to see that the gate refuses it: it is not held.
+func TestATrialHearsTheGate(t *testing.T) {
+	for _, dryRun := range []bool{true, false} {
+		g := NewWithT(t)
+		c := scenario.Of("1:dev=Progressing@b 3:prod=Healthy@b")
+		a := scenario.SyncOf(c, "prod")
+		a.DryRun = dryRun
+		a.After.Operation.Info = append(a.After.Operation.Info, &argo.Info{Name: SelfTestInfo, Value: "mutate"})
+		_, _, stored := mutated(t, scenario.Releasing(), c, a)
+		g.Expect(stored.Operation != nil).To(Equal(dryRun))
+	}
+}

@@ -130,6 +130,8 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 		pin := p.mutator.pin(w, in)
 		answer.Pinned = pin.Revisions
 		judged, _ = p.mutator.stamp(w, pin)
+	}
+	if changes || w.Alone() {
 		v, answer.Held = p.mutator.hold(ctx, w, in, judged)
 	}
 	if !answer.Held {

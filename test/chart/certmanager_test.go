@@ -216,7 +216,7 @@ func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
 	controller, err := shared.Client(cluster.ControllerAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	c := &caller{stop: make(chan struct{}), done: make(chan struct{})}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{}}}`))
 	go func() {
 		defer close(c.done)
 		for {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
 )
 
@@ -176,7 +177,9 @@ func observedMetrics(t *testing.T) string {
 	mutating, err := release.Mutating(ctx, shared, "stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mutating.Delete(ctx, shared)).To(Succeed())
-	g.Eventually(func() error { return sync(t, set, "prod") }).Should(MatchError(ContainSubstring("NotPinned")))
+	g.Eventually(func() error {
+		return syncBy(t, set, "prod", guestbook.RollingSync())
+	}).Should(MatchError(ContainSubstring("NotPinned")))
 	g.Expect(mutating.Create(ctx, shared)).To(Succeed())
 	denied(t, set)
 	annotate := func(key, value string) {

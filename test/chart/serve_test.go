@@ -62,13 +62,21 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 // sync writes the operation of a RollingSync, so that an early one is refused and not held.
 func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.PatchOption) error {
 	t.Helper()
+	return syncBy(t, set, env, guestbook.Once(guestbook.RollingSync()), options...)
+}
+
+// syncBy writes an operation.
+func syncBy(
+	t *testing.T, set *argo.ApplicationSet, env string, op *argo.Operation, options ...client.PatchOption,
+) error {
+	t.Helper()
 	g := NewWithT(t)
 	controller, err := shared.Client(cluster.ControllerAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	app := guestbook.Application(set, env)
 	g.Expect(controller.Get(t.Context(), client.ObjectKeyFromObject(app), app)).To(Succeed())
 	before := app.DeepCopy()
-	app.Operation = guestbook.Once(guestbook.RollingSync())
+	app.Operation = op
 	return controller.Patch(t.Context(), app, client.MergeFrom(before), options...)
 }
 

@@ -157,21 +157,23 @@ func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(mutating.Delete(r.ctx, shared)).To(Succeed())
 
-	r.Eventually(func() error {
-		return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)
-	}).Should(MatchError(ContainSubstring("(NotPinned: ")))
-	r.denied(r.sync(cluster.ControllerAccount, "prod"))
+	automated := func(opts ...client.PatchOption) error {
+		return r.update(cluster.ControllerAccount, "prod", rolling, opts...)
+	}
+	tried := func() error { return automated(client.DryRunAll) }
+	r.Eventually(tried).Should(MatchError(ContainSubstring("(NotPinned: ")))
+	r.denied(automated())
 	r.Expect(r.replica.Ready(r.ctx)).To(Succeed(), "a replica is ready: it decides")
 
 	// It is installed again, and stepgate fills its caBundle.
 	r.Expect(mutating.Create(r.ctx, shared)).To(Succeed())
-	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
+	r.Eventually(tried).Should(Succeed())
 }
 
 func TestNothingIsPinnedInAuditMode(t *testing.T) {
 	r := newRollout(t, "--mode=audit")
 	r.turn()
-	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
+	r.Expect(r.update(cluster.ControllerAccount, "prod", rolling)).To(Succeed())
 	r.Expect(r.app("prod").Operation).To(Equal(guestbook.RollingSync()))
 	r.Expect(r.changed("pinned", "compared")).To(BeZero())
 }
@@ -185,7 +187,7 @@ func TestNothingIsPinnedWhereAnApplicationSetIsInAuditMode(t *testing.T) {
 		app, err := r.answered(cluster.ApplicationSetAccount, rolling, client.DryRunAll)
 		return app.Operation, err
 	}).Should(Equal(guestbook.RollingSync()))
-	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
+	r.Expect(r.update(cluster.ControllerAccount, "prod", rolling)).To(Succeed())
 	r.Expect(r.app("prod").Operation).To(Equal(guestbook.RollingSync()))
 	r.Expect(r.changed("pinned", "compared")).To(BeZero())
 }

@@ -41,6 +41,9 @@ func (w *Write) Info(name string) string {
 	return infoOf(&w.App.Operation.Operation, name)
 }
 
+// Alone reports whether an operation is written that no ApplicationSet orders: the Application itself may come after others.
+func (w *Write) Alone() bool { return w.Target.Operation.Written && len(w.Owners) == 0 }
+
 // lacksSync reports whether the operation has no sync. Argo CD refuses that, and tries it again for minutes. It is what the
 // ApplicationSet controller writes while it takes a sync for being there that has just ended, or that an agent has fetched: its
 // merge patch leaves out what both have, all of the sync if that names nothing, as Kargo's (argo-cd v3.5.7,
