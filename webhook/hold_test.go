@@ -80,21 +80,27 @@ func TestAHeldRepetition(t *testing.T) {
 	g.Expect(trial.refreshes.Take()).To(BeEmpty())
 }
 
-// TestAnOperationWithoutASyncIsHeld as it comes of a merge patch of the ApplicationSet controller, right after the end of a
+// TestWhatIsLeftOfAnOperationIsHeld as it comes of a merge patch of the ApplicationSet controller, right after the end of a
 // sync by somebody else.
-func TestAnOperationWithoutASyncIsHeld(t *testing.T) {
+func TestWhatIsLeftOfAnOperationIsHeld(t *testing.T) {
+	noSync := func(op *argo.Operation) { op.Sync = nil }
+	byNobody := func(op *argo.Operation) { op.InitiatedBy = argo.OperationInitiator{} }
 	for name, tc := range map[string]struct {
 		app, user string
+		left      func(*argo.Operation)
 		want      policy.Reason
 	}{
-		"in step 1":        {app: "dev", want: policy.AlreadySynced},
-		"in step 3":        {app: "prod", want: policy.NotPinned},
-		"of somebody else": {app: "dev", user: "jane"},
+		"no sync, in step 1":          {app: "dev", left: noSync, want: policy.AlreadySynced},
+		"no sync, in step 3":          {app: "prod", left: noSync, want: policy.NotPinned},
+		"no sync, of somebody else":   {app: "dev", left: noSync, user: "jane"},
+		"by nobody, in step 1":        {app: "dev", left: byNobody, want: policy.AlreadySynced},
+		"by nobody, in step 3":        {app: "prod", left: byNobody, want: policy.AlreadySynced},
+		"by nobody, of somebody else": {app: "dev", left: byNobody, user: "jane"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
 			a := scenario.SyncOf(c, tc.app)
-			a.After.Operation.Sync = nil
+			tc.left(a.After.Operation)
 			if tc.user != "" {
 				a.User = tc.user
 			}

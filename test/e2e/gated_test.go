@@ -20,7 +20,7 @@ type gatedPlay struct {
 	ordered bool
 	// stands says that it is a control, which has to stand still with stepgate.
 	stands bool
-	// hangs says that Argo CD itself may stand still in it without stepgate: judge.Write says how, at lacksSync.
+	// hangs says that Argo CD itself may stand still in it without stepgate: judge.Write says how, at remnant.
 	hangs bool
 }
 

@@ -132,7 +132,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, err = j.follow(ctx, w, in, set, o, d)
 		s.Problems = slices.Concat(s.Problems, o.Problems)
 	}
-	repeated := j.Repeats(in) || j.Config.Hold && w.lacksSync()
+	repeated := j.Repeats(in) || j.Config.Hold && w.remnant()
 	return Verdict{
 		Decision: d, Settings: s, Err: err, Repeated: repeated, Stopped: in.Target.Stopped, Found: true, Set: set,
 	}

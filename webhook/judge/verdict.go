@@ -22,7 +22,7 @@ type Verdict struct {
 	Found bool
 	Set   *argocd.ApplicationSet
 	// Repeated says that the operation repeats a sync that has run in its turn, that somebody has terminated (Stopped),
-	// or that it lacks one.
+	// or that it is what is left of one.
 	Repeated, Stopped bool
 	// Held says that the write goes ahead without its operation, ByArgoCD that a controller of Argo CD wrote it, which asks
 	// again by itself, and Released that a Releaser has it do so in time.

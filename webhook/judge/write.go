@@ -44,12 +44,13 @@ func (w *Write) Info(name string) string {
 // Alone reports whether an operation is written that no ApplicationSet orders: the Application itself may come after others.
 func (w *Write) Alone() bool { return w.Target.Operation.Written && len(w.Owners) == 0 }
 
-// lacksSync reports whether the operation has no sync. Argo CD refuses that, and tries it again for minutes. It is what the
-// ApplicationSet controller writes while it takes a sync for being there that has just ended, or that an agent has fetched: its
-// merge patch leaves out what both have, all of the sync if that names nothing, as Kargo's (argo-cd v3.5.7,
-// CreateOrUpdate in applicationset/utils/createOrUpdate.go).
-func (w *Write) lacksSync() bool {
-	return w.Target.Operation.Written && w.App.Operation != nil && w.App.Operation.Sync == nil
+// remnant reports whether the operation is what is left of one of the ApplicationSet controller. While that takes a sync for
+// being there that has just ended, or that an agent has fetched, its merge patch leaves out what both have: who initiates
+// it, and all of the sync if that names nothing, as Kargo's (argo-cd v3.5.7, CreateOrUpdate in
+// applicationset/utils/createOrUpdate.go). Argo CD refuses an operation without a sync, and tries it again for minutes.
+func (w *Write) remnant() bool {
+	op := w.App.Operation
+	return w.Target.Operation.Written && op != nil && (op.Sync == nil || op.InitiatedBy == (argo.OperationInitiator{}))
 }
 
 // Forged reports whether the operation that is written brings a stamp that is not its own.
