@@ -136,8 +136,8 @@ func (r *Rollout) SetDegraded(ctx context.Context, degraded bool) Outcome {
 	return outcome
 }
 
-// Sync writes a new operation of prod, two in turn as the ApplicationSet controller, whose early operation is held, and
-// as the application controller, whose early operation is refused.
+// Sync writes a new operation of prod, two in turn as the ApplicationSet controller and as the application controller. An
+// early one is held, or refused where nobody holds.
 func (r *Rollout) Sync(ctx context.Context) Outcome { return r.SyncWithin(ctx, 0) }
 
 // SyncWithin is Sync by a client that gives the API server only so much time; 0 is as much as it takes.
@@ -146,10 +146,10 @@ func (r *Rollout) SyncWithin(ctx context.Context, within time.Duration) Outcome 
 	operation, want := r.operation(), r.want()
 	one := write{
 		as: r.writer.controller, app: r.Prod, body: fields{"operation": unpinned(operation)}, want: want, within: within,
-		number: fmt.Sprint(r.writes),
+		number: fmt.Sprint(r.writes), holdable: true,
 	}
 	if r.writes/2%2 == 1 {
-		one.as, one.holdable = r.writer.applicationSet, true
+		one.as = r.writer.applicationSet
 	}
 	outcome := r.writer.send(ctx, one)
 	switch {
@@ -209,7 +209,7 @@ func unpinned(o *argo.Operation) fields {
 
 // operation is one that is different from all before.
 func (r *Rollout) operation() *argo.Operation {
-	operation := guestbook.Once(guestbook.RollingSync())
+	operation := guestbook.RollingSync()
 	operation.Info = append(operation.Info, &argo.Info{Name: numberInfo, Value: fmt.Sprint(r.writes)})
 	return operation
 }

@@ -56,7 +56,7 @@ func (t *Tally) Held() int {
 	return t.held
 }
 
-// NotHeld is how many operation writes of the ApplicationSet controller stepgate has denied in place of holding them.
+// NotHeld is how many operation writes of Argo CD's controllers stepgate has denied in place of holding them.
 func (t *Tally) NotHeld() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
