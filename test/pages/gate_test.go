@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -53,8 +54,8 @@ func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// writeSync writes an automated operation on prod, and returns the warnings.
-func writeSync(ctx context.Context, user string, options ...client.PatchOption) (string, error) {
+// writeSync writes an operation on prod, and returns the warnings. An automated one that is early is held.
+func writeSync(ctx context.Context, user string, automated bool, options ...client.PatchOption) (string, error) {
 	heard := &warnings{}
 	writer, err := shared.ClientWithWarnings(user, heard)
 	if err != nil {
@@ -62,7 +63,7 @@ func writeSync(ctx context.Context, user string, options ...client.PatchOption) 
 	}
 	prod := guestbook.Application(guestbook.Set(cluster.ArgoNamespace), "prod")
 	err = writer.Patch(ctx, prod, client.RawPatch(types.MergePatchType,
-		[]byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`)), options...)
+		fmt.Appendf(nil, `{"operation":{"sync":{},"initiatedBy":{"automated":%t}}}`, automated)), options...)
 	heard.mu.Lock()
 	defer heard.mu.Unlock()
 	return strings.Join(heard.texts, "\n"), err
@@ -80,7 +81,7 @@ func expectGate(t *testing.T, does string) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (string, error) {
 		const early = "step 3 of ApplicationSet argocd/guestbook"
-		warning, err := writeSync(t.Context(), cluster.ControllerAccount, client.DryRunAll)
+		warning, err := writeSync(t.Context(), cluster.ControllerAccount, false, client.DryRunAll)
 		switch {
 		case err != nil && strings.Contains(err.Error(), early):
 			return denies, nil
@@ -96,7 +97,7 @@ func startSync(t *testing.T, user string) {
 	t.Helper()
 	g := NewWithT(t)
 	expectGate(t, warns)
-	_, err := writeSync(t.Context(), user)
+	_, err := writeSync(t.Context(), user, true)
 	g.Expect(err).NotTo(HaveOccurred())
 	prod := guestbook.Application(guestbook.Set(cluster.ArgoNamespace), "prod")
 	g.Expect(shared.Admin.Patch(t.Context(), prod,
