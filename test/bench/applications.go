@@ -67,7 +67,7 @@ func newRollout(
 		siblings, namespace, len(encode(&target)), len(target.ManagedFields), len(encode(set)),
 		time.Since(began).Round(100*time.Millisecond))
 	r.review = review(&target)
-	r.unpinned = encode(map[string]any{"operation": guestbook.RollingSync()})
+	r.unpinned = encode(map[string]any{"operation": guestbook.Once(guestbook.RollingSync())})
 	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.Once(guestbook.RollingSync()), &target)})
 	return r
 }

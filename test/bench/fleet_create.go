@@ -212,7 +212,7 @@ func (r *rollout) read(ctx context.Context, admin client.Client) error {
 		return err
 	}
 	r.review = review(&target)
-	r.unpinned = encode(map[string]any{"operation": guestbook.RollingSync()})
+	r.unpinned = encode(map[string]any{"operation": guestbook.Once(guestbook.RollingSync())})
 	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.Once(guestbook.RollingSync()), &target)})
 	return nil
 }
