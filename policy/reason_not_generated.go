@@ -54,9 +54,9 @@ func (in *Input) settled() (until time.Time) {
 	last := in.History.Joined
 	if in.changed() {
 		last = latest(last, in.History.Respecified)
-	}
-	if in.changed() && !in.History.ByAnother {
-		last = latest(last, in.History.ContentSince)
+		if !in.History.ByAnother {
+			last = latest(last, in.History.ContentSince)
+		}
 	}
 	if last.IsZero() {
 		return last

@@ -246,19 +246,33 @@ func TestAWriteIsJudgedOnce(t *testing.T) {
 func TestWhoIsToldOfAHeldSync(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user, names string
-		warns       bool
-		ends        string
+		// syncs says that Argo CD syncs the Application by itself.
+		syncs, warns bool
+		ends         string
 	}{
-		"the ApplicationSet controller": {scenario.ApplicationSetController, "applicationset-controller", false, ". The sync then starts by itself"},
-		"auto-sync":                     {scenario.ApplicationController, "", false, ". The sync then starts by itself"},
-		"auto-sync of an account that nobody has listed": {"system:serviceaccount:other:controller", "", false, ". The sync then starts by itself"},
-		"another program": {"system:serviceaccount:kargo:kargo-controller", "kargo-controller", true, "ask for the sync again then"},
+		"the ApplicationSet controller": {
+			user: scenario.ApplicationSetController, names: "applicationset-controller", ends: ". The sync then starts by itself",
+		},
+		"auto-sync": {user: scenario.ApplicationController, syncs: true, ends: ". The sync then starts by itself"},
+		"auto-sync of an account that nobody has listed": {
+			user: "system:serviceaccount:other:controller", syncs: true, ends: ". The sync then starts by itself",
+		},
+		"a script that says it is automated": {user: "jane", warns: true, ends: "ask for the sync again then"},
+		"another program": {
+			user: "system:serviceaccount:kargo:kargo-controller", names: "kargo-controller", syncs: true, warns: true,
+			ends: "ask for the sync again then",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := scenario.Of("1:dev=Progressing@b 3:prod=Healthy@b")
 			a := scenario.SyncOf(c, "prod")
 			a.User, a.After.Operation.InitiatedBy.Username = tc.user, tc.names
+			if tc.syncs {
+				for _, app := range []*argo.Application{a.Before, a.After} {
+					app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+				}
+			}
 			trial, resp, stored := mutated(t, scenario.Releasing(), c, a)
 			g.Expect(stored.Operation).To(BeNil())
 			events := trial.posted()

@@ -26,8 +26,8 @@ const SelfTestInfo = "stepgate.io/selftest"
 const SelfTestWarning = "stepgate: the mutating webhook has answered"
 
 // Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, gives each the stamp
-// of what it deploys, and holds those whose turn has not come where whoever writes them asks again. It admits everything: the Gate judges the operation as it is
-// afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
+// of what it deploys, and holds those whose turn has not come where whoever writes them asks again. It admits everything:
+// the Gate judges the operation as it is afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
 // It only changes what is at /operation and below, and puts back the result of the last operation where a write that it
 // holds clears that. It acts in enforce mode only. It pins and holds in step 2 and later, and in step 1 if that waits for a
@@ -145,11 +145,12 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 // leftOut begins the warning to who has asked for a sync that is held.
 const leftOut = "stepgate stored this write without its operation, so ask for the sync again: "
 
-// hold reports whether the operation of a write has to wait, and why. Held are the operations of who asks again by himself:
-// the ApplicationSet controller leaves the Application Pending, and asks again when something changes; auto-sync does at
-// each comparison. A refusal would take the rest of the patch along, show an error on the ApplicationSet or the
-// Application, and make the ApplicationSet controller try again at once. Held is also what comes with something that is to be stored and compared
-// first, whoever writes it. Everybody else has to see the refusal: argocd-server would report a sync that does not run.
+// hold reports whether the operation of a write has to wait, and why. Held are the operations of who asks again by
+// himself: the ApplicationSet controller leaves the Application Pending, and asks again when something changes; auto-sync
+// does at each comparison. A refusal would take the rest of the patch along, show an error on the ApplicationSet or the
+// Application, and make the ApplicationSet controller try again at once. Held is also what comes with something that is
+// to be stored and compared first, whoever writes it. Everybody else has to see the refusal: argocd-server would report a
+// sync that does not run.
 //
 // The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
 // through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has changed in between.

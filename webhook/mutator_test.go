@@ -156,6 +156,9 @@ func TestMutator(t *testing.T) {
 		"an agent reports of the Application": {cluster: func(c *scenario.Cluster) {
 			c.Apps[2].Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "true"}
 		}, want: "stamped"},
+		"it says in the same write that an agent reports the Application": {write: func(a *scenario.Attempt) {
+			a.After.Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: "true"}
+		}, want: "pinned"},
 		"a refresh that is under way": {cluster: func(c *scenario.Cluster) {
 			notDone(c)
 			c.Apps[2].Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeHard)}

@@ -122,7 +122,8 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 		"how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec "+
 			"waits for that long after the last one; 0 waits for none")
 	f.BoolVar(&g.hold, "hold", true,
-		"in enforce mode, admit an early write of who asks again by himself without its operation, instead of denying it")
+		"in enforce mode, leave an early sync out of the write of a controller, or of a program whose operation says that "+
+			"it is automated, instead of denying the write")
 	f.BoolVar(&g.release, "release", true,
 		"in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only "+
 			"because their last comparison is too old; needs the permission to patch Applications")

@@ -49,8 +49,11 @@ func (e *Explanation) Verdict() string {
 	if e.By == User && e.ApplicationSet == "" {
 		sync = "A sync that somebody asks for"
 	}
+	if e.Outcome == Held && e.By == User {
+		return sync + " is held now: it is left out of the write, and has to be asked for again in its turn."
+	}
 	if e.Outcome == Held && e.Reason == string(policy.AlreadySynced) {
-		return "Nobody starts its sync by himself."
+		return "Its sync was terminated, and nobody starts it again until somebody asks for it, or another commit comes."
 	}
 	return map[Outcome]string{
 		Running:  "An operation runs now. It was let through: the gate judges an operation when it is written.",

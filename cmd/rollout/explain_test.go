@@ -84,7 +84,9 @@ func TestExplain(t *testing.T) {
 		},
 		"auto-sync": {
 			scene: "1:dev=Progressing/Synced@new 2:qa-eu=Healthy/OutOfSync@new", app: "guestbook-qa-eu",
-			by: rollout.AutoSync, want: rollout.Held,
+			by: rollout.AutoSync, want: rollout.Held, change: func(app *argo.Application) {
+				app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+			},
 		},
 		"not-compared": {
 			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",

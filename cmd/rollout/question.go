@@ -35,7 +35,15 @@ func (q *Question) Asked() *argo.Operation {
 	if q.Operation != nil {
 		return q.Operation
 	}
-	return NextOperation(q.App, WriterOf(q.App))
+	return NextOperation(q.App, q.writer())
+}
+
+// writer is who asks for the operation. Where nobody in Argo CD syncs the Application, somebody does.
+func (q *Question) writer() Writer {
+	if by := WriterOf(q.App); q.Operation == nil && (q.Owner != "" || by == AutoSync) {
+		return by
+	}
+	return User
 }
 
 // Explain answers a Question by what is known. The preview judges with the settings of the Question.
@@ -45,15 +53,15 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 		Namespace: app.Namespace, Application: app.Name,
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
-		Settings: q.By, By: WriterOf(app),
+		Settings: q.By, By: q.writer(),
 	}
 	places := ""
 	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
-	switch {
-	case q.Operation != nil || q.Owner == "" && x.By == ApplicationSetController:
-		// No ApplicationSet syncs it: somebody does.
-		x.By, account = User, oneOf(q.Config.ServerAccounts)
-	case x.By == AutoSync:
+	switch x.By {
+	case ApplicationSetController:
+	case User:
+		account = oneOf(q.Config.ServerAccounts)
+	case AutoSync:
 		account = oneOf(q.Config.ControllerAccounts)
 	}
 	if q.Owner != "" {

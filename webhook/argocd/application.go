@@ -174,14 +174,14 @@ func Decode(raw []byte) (*Application, error) {
 	return a, nil
 }
 
-// reported reports whether nothing here compares the Application: an agent reports of it.
+// reported reports whether nothing here compares the Application: an agent reports of it. A nil one is not reported.
 func (a *Application) reported() bool {
-	return unreconciled(a.Metadata.Annotations.Text(common.AnnotationKeyAppSkipReconcile))
+	return a != nil && unreconciled(a.Metadata.Annotations.Text(common.AnnotationKeyAppSkipReconcile))
 }
 
-// Outdates reports whether a write makes what the Application was last compared with old: it brings another spec or another
-// status, or asks Argo CD to compare again. Some programs do so in the write that starts a sync, as Kargo does, or as
-// argocd-agent reports one that runs elsewhere. argocd-server only clears the last result.
+// Outdates reports whether a write makes what the Application was last compared with old: it brings another spec or
+// another status, or asks Argo CD to compare again. Some programs do so in the write that starts a sync, as Kargo does,
+// or as argocd-agent reports one that runs elsewhere. argocd-server only clears the last result.
 func Outdates(app, old *Application) bool {
 	if old == nil || !bytes.Equal(app.Spec.text, old.Spec.text) ||
 		app.Status.OperationState != nil && !bytes.Equal(app.Status.text, old.Status.text) {

@@ -63,7 +63,7 @@ func retriesIn(retry *argo.RetryStrategy, within time.Duration) (n int64) {
 //
 // An Application that an agent reports is not pinned: nothing tells of which spec the reported revision is.
 func NewPin(app, old *Application, candidate []string) Pin {
-	if app == nil || old == nil || app.reported() || app.Operation == nil || app.Operation.Sync == nil ||
+	if app == nil || old == nil || old.reported() || app.Operation == nil || app.Operation.Sync == nil ||
 		app.Operation.equals(old.Operation) || len(app.Operation.Sync.Manifests) > 0 {
 		return Pin{}
 	}

@@ -20,7 +20,8 @@ import (
 // agentManager is the field manager of argocd-agent. It writes the status of the Applications of agents in managed mode.
 const agentManager = "argocd-agent"
 
-// unreconciled reads the annotation argocd.argoproj.io/skip-reconcile. It mirrors canProcessApp of argo-cd v3.5.7, controller/appcontroller.go.
+// unreconciled reads the annotation argocd.argoproj.io/skip-reconcile. It mirrors canProcessApp of argo-cd v3.5.7,
+// controller/appcontroller.go.
 func unreconciled(annotation string) bool {
 	skip, err := strconv.ParseBool(annotation)
 	return err == nil && skip

@@ -19,7 +19,7 @@ func Target(app, old *Application) policy.Target {
 		Labels:  app.Metadata.Labels,
 		Managed: len(Owners(app, old)) > 0,
 
-		Deleting: app.Metadata.DeletionTimestamp != nil, Reported: app.reported(),
+		Deleting: app.Metadata.DeletionTimestamp != nil, Reported: old.reported(),
 	}
 	var before status
 	var previous *Operation

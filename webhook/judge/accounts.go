@@ -21,15 +21,15 @@ func (j *Judge) IsApplicationSetController(user string) bool {
 		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")
 }
 
-// ByArgoCD reports whether a controller of Argo CD writes, for texts: by its account, or as auto-sync, which alone names nobody.
+// ByArgoCD reports whether a controller of Argo CD writes, for texts: by its account, or as auto-sync, which names nobody.
 func (j *Judge) ByArgoCD(w *Write) bool {
 	by := j.initiator(w.User)
 	return by == InitiatorApplicationSet || by == InitiatorController ||
-		w.Target.Operation.Automated && w.InitiatedBy == ""
+		w.Target.Operation.Automated && w.InitiatedBy == "" && w.App.AutoSyncs()
 }
 
-// AsksAgain reports whether who writes an operation asks again by himself: a controller of Argo CD, or who says of his operation
-// that it is automated. stepgate itself asks again, too, but it has to know that it did not start what it wrote.
+// AsksAgain reports whether who writes an operation asks again by himself: a controller of Argo CD, or who says of his
+// operation that it is automated. stepgate itself asks again, too, but it has to know that it did not start what it wrote.
 func (j *Judge) AsksAgain(w *Write) bool {
 	return j.IsApplicationSetController(w.User) ||
 		w.Target.Operation.Automated && j.initiator(w.User) != InitiatorStepgate

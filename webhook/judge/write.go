@@ -41,7 +41,8 @@ func (w *Write) Info(name string) string {
 	return infoOf(&w.App.Operation.Operation, name)
 }
 
-// Alone reports whether an operation is written that no ApplicationSet orders: the Application itself may come after others.
+// Alone reports whether an operation is written that no ApplicationSet orders: the Application itself may come after
+// others.
 func (w *Write) Alone() bool { return w.Target.Operation.Written && len(w.Owners) == 0 }
 
 // remnant reports whether the operation is what is left of one of the ApplicationSet controller. While that takes a sync for

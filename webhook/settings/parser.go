@@ -48,7 +48,8 @@ type Config struct {
 	FourEyes bool
 	// Pin says to which revisions operations are pinned.
 	Pin Pin
-	// Hold lets an early write of who asks again by himself through without its operation. It needs the mutating webhook.
+	// Hold lets an early write of a controller, or of a program that asks again, through without its operation. It needs
+	// the mutating webhook.
 	Hold bool
 	// Release makes Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared
 	// too early. It needs a Releaser.

@@ -41,8 +41,8 @@ func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, te
 
 var _ Writer = (*Operations)(nil)
 
-// Write writes the operation, or terminates one, if the Application has the version that was judged, when it is read and when it is
-// written.
+// Write writes the operation, or terminates one, if the Application has the version that was judged, when it is read and
+// when it is written.
 func (o *Operations) Write(ctx context.Context, s release.Start) error {
 	app, set := &argo.Application{}, &argo.ApplicationSet{}
 	if err := o.client.Get(ctx, s.App, app); err != nil {

@@ -66,7 +66,7 @@ func parts() []part {
 
 func ofFindings() []part {
 	return []part{
-		take("Pin", hold, `pin := m.pin(w, in)`, `pin := pinned{}`).and(evaluate, ` notPinned,`, ``),
+		take("Pin", hold, `pin = m.pin(w, in)`, `pin = pinned{}`).and(evaluate, ` notPinned,`, ``),
 		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``,
 			`p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))`, ``,
 			`sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).
