@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -286,6 +287,24 @@ func TestOrderIsFine(t *testing.T) {
 	i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == "after" })
 	g.Expect(checks[i].Result).To(Equal(doctor.OK), "%+v", checks[i])
 	g.Expect(checks[i].Found).To(Equal("1 object comes after others that exist (no other namespace may be named)."))
+}
+
+// TestReportedApplicationsAreCounted where there are any: their syncs are judged by what somebody else says of them.
+func TestReportedApplicationsAreCounted(t *testing.T) {
+	for text, want := range map[string]string{
+		"true": "1 Application is reported by an agent (argocd.argoproj.io/skip-reconcile), judged by what that says, and never pinned.", "false": "",
+	} {
+		g, w := NewWithT(t), healthy(t)
+		w.apps[0].Annotations = map[string]string{common.AnnotationKeyAppSkipReconcile: text}
+		found := ""
+		for _, c := range w.sources(t).Gather(t.Context()).Examine().Checks {
+			if c.Name == "reported" {
+				g.Expect(c.Result).To(Equal(doctor.OK))
+				found = c.Found
+			}
+		}
+		g.Expect(found).To(Equal(want))
+	}
 }
 
 // TestManyApplicationSetsMakeALongList adds up those of a namespace.

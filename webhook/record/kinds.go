@@ -14,8 +14,8 @@ var (
 	gateError = Kind{"SyncGateError", corev1.EventTypeWarning, "EvaluateSync",
 		"stepgate could not judge a sync, because it could not read from the API server"}
 	held = Kind{"SyncHeld", corev1.EventTypeNormal, "HoldSync",
-		"an early sync was left out of a write, and the rest was stored: a controller or a program wrote it that asks again, " +
-			"or the write also brings what Argo CD has to compare first"}
+		"an early sync was left out of a write, and the rest was stored: its writer is a controller or program that asks " +
+			"again, or the write also brings what Argo CD has to compare first"}
 	released = Kind{"SyncReleased", corev1.EventTypeNormal, "ReleaseSync",
 		"a sync that had waited may start"}
 	started = Kind{"SyncStarted", corev1.EventTypeNormal, "StartSync",
