@@ -190,13 +190,8 @@ func (s *suite) stop() error {
 		s.unwatch()
 	}
 	for _, g := range s.gates {
-		if g == nil {
-			continue
-		}
-		for _, replica := range g.Replicas() {
-			if replica != nil {
-				replica.Kill()
-			}
+		if g != nil {
+			g.Kill()
 		}
 	}
 	if s.argo != nil {

@@ -33,7 +33,7 @@ func TestF1_KilledWhileItDecides(t *testing.T) {
 			answered := make(chan load.Outcome, 1)
 			go func() { answered <- f.quiet.Sync(f.ctx) }()
 			f.Eventually(func() int { return f.count(point.reads...) }).Should(BeNumerically(">", before), name)
-			f.killAll()
+			f.release.Kill()
 			f.inject(1)
 			if outcome := <-answered; outcome != load.Failed {
 				f.Errorf("%s to a write although both replicas were killed %s", outcome, name)
@@ -42,12 +42,6 @@ func TestF1_KilledWhileItDecides(t *testing.T) {
 			f.startAll()
 			f.recover()
 		}
-	}
-}
-
-func (f *trial) killAll() {
-	for _, replica := range f.release.Replicas() {
-		replica.Kill()
 	}
 }
 
@@ -74,7 +68,7 @@ func TestF2_RollingRestart(t *testing.T) {
 func TestF3_AllDown(t *testing.T) {
 	f := begin(t, "F3 all replicas are down")
 	for range times(5) {
-		f.killAll()
+		f.release.Kill()
 		f.inject(1)
 		f.onlyOperationsFail()
 		f.startAll()
@@ -111,7 +105,7 @@ func TestF36_Reinstall(t *testing.T) {
 		f.inject(1)
 		// Without its rights it cannot decide any more; the API server takes a moment to see that.
 		f.Eventually(func() load.Outcome { return f.quiet.Sync(f.ctx) }).Should(Equal(load.Failed))
-		f.killAll()
+		f.release.Kill()
 		f.onlyOperationsFail()
 		began := time.Now()
 		f.Expect(f.release.Reinstall(f.ctx)).To(Succeed())

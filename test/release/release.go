@@ -126,10 +126,18 @@ func (r *Release) WaitReady(ctx context.Context) error {
 // Stop ends the release: it kills every replica, and the API server does not call it any more.
 func (r *Release) Stop(ctx context.Context) error {
 	r.Balancer.Close()
-	for _, replica := range r.Replicas() {
-		if replica != nil {
-			replica.Kill()
-		}
-	}
+	r.Kill()
 	return Unregister(ctx, r.env, r.Name())
+}
+
+// Kill kills every replica at once. If they were killed one after the other, the API server could call one that is still
+// there: a denial of an operation that nobody has pinned needs no time.
+func (r *Release) Kill() {
+	replicas := slices.DeleteFunc(r.Replicas(), func(replica *Replica) bool { return replica == nil })
+	for _, replica := range replicas {
+		_ = replica.command.Process.Kill()
+	}
+	for _, replica := range replicas {
+		<-replica.exited
+	}
 }
