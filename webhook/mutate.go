@@ -27,7 +27,8 @@ const SelfTestWarning = "stepgate: the mutating webhook has answered"
 
 // Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, gives each the stamp
 // of what it deploys, and holds those whose turn has not come where whoever writes them asks again. It admits everything:
-// the Gate judges the operation as it is afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
+// the Gate judges the operation as it is afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses
+// an operation.
 //
 // It only changes what is at /operation and below, and puts back the result of the last operation where a write that it
 // holds clears that. It acts in enforce mode only. It pins and holds in step 2 and later, and in step 1 if that waits for a
@@ -153,7 +154,8 @@ const leftOut = "stepgate stored this write without its operation, so ask for th
 // sync that does not run.
 //
 // The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
-// through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
+// through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has
+// changed in between.
 func (m *Mutator) hold(
 	ctx context.Context, w *judge.Write, in policy.Input, next *judge.Write,
 ) (v judge.Verdict, held bool) {

@@ -115,6 +115,25 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestAnOperationThatSaysThatItIsAutomatedIsHeld although a person sends it, and explain does not say that it starts by
+// itself.
+func TestAnOperationThatSaysThatItIsAutomatedIsHeld(t *testing.T) {
+	g := NewWithT(t)
+	set, apps := scene("1:dev=Progressing/Synced@new 2:qa-eu=Healthy/OutOfSync@new")
+	known := rollout.NewSnapshot()
+	known.Add(set, apps...)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(apps[1])
+	g.Expect(err).NotTo(HaveOccurred())
+	x, err := rollout.Explain(t.Context(), preview(known), known, rollout.Question{
+		Live: &unstructured.Unstructured{Object: object}, App: apps[1], Owner: "guestbook",
+		Operation: rollout.NextOperation(apps[1], rollout.ApplicationSetController),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(x.By).To(Equal(rollout.User))
+	g.Expect(x.Verdict()).To(Equal(
+		"This operation is held now: it is left out of the write, and has to be asked for again in its turn."))
+}
+
 // terminated has somebody terminate the sync of an Application to what it is compared with.
 func terminated(app *argo.Application) {
 	asked := app.DeepCopy()

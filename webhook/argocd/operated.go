@@ -61,9 +61,9 @@ func (s *operationState) operated() *operated {
 }
 
 // isStopped reports whether somebody has terminated an operation that has ended, or is about to, by the message that
-// Terminate of gitops-engine, pkg/sync/sync_context.go, leaves. Where the application controller did, after its own timeout, it adds
-// that (argo-cd v3.5.7, processRequestedAppOperation in controller/appcontroller.go). stepgate terminates what it then
-// replaces by something else.
+// Terminate of gitops-engine, pkg/sync/sync_context.go, leaves. Where the application controller did, after its own
+// timeout, it adds that (argo-cd v3.5.7, processRequestedAppOperation in controller/appcontroller.go). stepgate
+// terminates what it then replaces by something else.
 func isStopped(phase synccommon.OperationPhase, message string) bool {
 	if phase == synccommon.OperationTerminating {
 		return !strings.HasPrefix(message, "operation is terminating due to timeout")
