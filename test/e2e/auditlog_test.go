@@ -87,6 +87,8 @@ type counts struct {
 	refreshes, starts int
 	// controller are the ApplicationSet controller's writes, of Applications and of the ApplicationSet.
 	controller int
+	// written are the writes of its Applications, by whoever, with those that were held or refused.
+	written int
 }
 
 func (t counts) perMinute(lasted time.Duration) float64 {
@@ -156,6 +158,9 @@ func (o *outcome) counts(writes []write) counts {
 		}
 		if w.held() {
 			t.held++
+		}
+		if w.ObjectRef.Resource == "applications" {
+			t.written++
 		}
 		switch {
 		case w.User.Username == cluster.ApplicationSetAccount:

@@ -52,6 +52,9 @@ func TestCountsOfTheAuditLog(t *testing.T) {
 		var w write
 		w.User.Username, w.ObjectRef.Namespace, w.ObjectRef.Name = user, namespace, name
 		w.ResponseStatus.Code, w.RequestReceivedTimestamp = code, after(seconds)
+		if w.ObjectRef.Resource = "applications"; name == "x" {
+			w.ObjectRef.Resource = "applicationsets"
+		}
 		return w
 	}
 	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
@@ -66,7 +69,7 @@ func TestCountsOfTheAuditLog(t *testing.T) {
 		by(gate, "on", "x-dev", 200, 2), by("jane", "on", "x-dev", 403, 2), by("jane", "on", "x-dev", 200, 2),
 		by(controller, "off", "x-dev", 200, 1), by(controller, "on", "y-dev", 200, 1), by(controller, "on", "x-dev", 200, -1),
 		by(gate, "on", "x-dev", 200, 61), held, start, trial,
-	})).To(Equal(counts{denials: 1, refusals: 1, held: 1, refreshes: 1, starts: 1, controller: 4}))
+	})).To(Equal(counts{denials: 1, refusals: 1, held: 1, refreshes: 1, starts: 1, controller: 4, written: 7}))
 	g.Expect(counts{controller: 3}.perMinute(30 * time.Second)).To(Equal(6.0))
 }
 

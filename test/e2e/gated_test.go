@@ -14,8 +14,9 @@ import (
 // gatedPlay is a rollout that is played without a gate and with several.
 type gatedPlay struct {
 	scenario
-	// gates are the modes in which it is played, beside off.
-	gates []mode
+	// gates are the modes in which it is played, beside off, and nightly those that are left out of the subset that CI
+	// runs.
+	gates, nightly []mode
 	// ordered says that it is in order without stepgate, too.
 	ordered bool
 	// stands says that it is a control, which has to stand still with stepgate.
@@ -31,6 +32,9 @@ func playGated(t *testing.T, about report.Suite, all []gatedPlay) {
 	for _, p := range all {
 		if len(choose([]scenario{p.scenario}, chosen.scenarios, chosen.quick)) == 0 {
 			continue
+		}
+		if !chosen.quick {
+			p.gates = slices.Concat(p.gates, p.nightly)
 		}
 		plays = append(plays, p)
 		for _, m := range p.gates {
@@ -64,16 +68,16 @@ func (s *suite) measureGated(ctx context.Context, name string, plays []gatedPlay
 	if err != nil {
 		return "", err
 	}
-	s.out.Line("| rollout | gate | starts | out of order | complete after | held | refused | refreshes by stepgate | |\n" +
-		"|---|---|---|---|---|---|---|---|---|")
+	s.out.Line("| rollout | gate | starts | out of order | complete after | held | refused | refreshes by stepgate | writes of its Applications | |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|")
 	var problems []error
 	without, with, complete := 0, 0, 0
 	for _, p := range plays {
 		for _, m := range append([]mode{off}, p.gates...) {
 			o := all[p.key][m]
 			c := o.counts(writes)
-			s.out.Line("| %s (`%s`) | %s | %d | %d | %s | %d | %d | %d | %s |", p.title, p.key, m, len(o.starts), o.outOfOrder(),
-				o.ends(p), c.held, c.refusals+c.denials, c.refreshes, o.rollout.note)
+			s.out.Line("| %s (`%s`) | %s | %d | %d | %s | %d | %d | %d | %d | %s |", p.title, p.key, m, len(o.starts), o.outOfOrder(),
+				o.ends(p), c.held, c.refusals+c.denials, c.refreshes, c.written, o.rollout.note)
 			if problem := p.judge(o); problem != nil {
 				problems = append(problems, fmt.Errorf("%s, %s: %w", p.key, m, problem))
 			}

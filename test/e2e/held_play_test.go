@@ -12,14 +12,14 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// heldPlays are those in which the application controller syncs by itself, too early.
+// heldPlays are those in which the application controller syncs by itself, too early. refusing shows what holding saves.
 func heldPlays() []gatedPlay {
 	return []gatedPlay{{
 		scenario: scenario{
 			key: "auto-held", title: "automated sync of every step; a commit, with which step 1 stays Progressing", each: 1, quick: true,
 			automated: true, world: true, template: both(inProject, selfHealing), play: heldAutomatically,
 		},
-		gates: []mode{on},
+		gates: []mode{on}, nightly: []mode{refusing},
 	}}
 }
 
@@ -35,7 +35,7 @@ func heldAutomatically(r *rollout) {
 		r.refreshed(m)
 	}
 	r.pause(standsStill)
-	if r.mode != off {
+	if r.mode.holds() {
 		said := 0
 		for _, m := range later {
 			r.waitsWithoutError(m)
