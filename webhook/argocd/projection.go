@@ -43,6 +43,8 @@ type Projection struct {
 	Retry *Retry
 	// Report stands for what an agent reports of it; 0 if none does.
 	Report Fingerprint
+	// Relayed says that argocd-agent writes its comparisons, which the Argo CD of another cluster has made.
+	Relayed bool
 	// Ours says that stepgate has started its last operation.
 	Ours bool
 	// ByHand is when somebody started its last full sync by hand; zero if Argo CD or stepgate did, or if there was none.
@@ -73,6 +75,7 @@ func NewProjection(app *argo.Application) *Projection {
 		Content:      ContentOf(&app.Spec),
 		ContentSince: specWritten(app),
 		ByAnother:    writtenByAnother(app),
+		Relayed:      relayed(app),
 		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
 		ByHand:       byHand(&app.Status),
 

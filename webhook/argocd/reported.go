@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,15 @@ func managersOf(fields []metav1.ManagedFieldsEntry) (m managers) {
 		m.agent = m.agent || f.Manager == agentManager
 	}
 	return m
+}
+
+// relayed reports whether argocd-agent writes when an Application was compared. On the cluster of an agent it writes the
+// spec and operations alone.
+func relayed(app *argo.Application) bool {
+	return slices.ContainsFunc(app.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == agentManager && f.FieldsV1 != nil &&
+			strings.Contains(f.FieldsV1.GetRawString(), `"f:reconciledAt"`)
+	})
 }
 
 // comparedElsewhere is what a comparison that was made elsewhere was with, as Argo CD would have written it here. One

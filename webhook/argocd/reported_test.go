@@ -33,7 +33,7 @@ func pulled() *argo.Application {
 // ofAgent is application as it is on the hub of argocd-agent, which copies the status of a cluster of its own.
 func ofAgent() *argo.Application {
 	app := application()
-	app.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "argocd-agent", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}}
+	app.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "argocd-agent", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:reconciledAt":{}}}`)}}
 	app.Spec.Destination = argo.ApplicationDestination{Name: "eu-1", Namespace: "guestbook"}
 	app.Status.Sync.ComparedTo.Destination = argo.ApplicationDestination{Name: "in-cluster", Namespace: "guestbook"}
 	return app
@@ -134,7 +134,16 @@ func TestTheClusterOfAnAgent(t *testing.T) {
 			g.Expect(targetOf(t, app).SpecCompared).To(Equal(tc.want))
 		})
 	}
-	NewWithT(t).Expect(lastWritten(application(), func(string) bool { return true })).To(Equal(time.Time{}))
+	g := NewWithT(t)
+	g.Expect(lastWritten(application(), func(string) bool { return true })).To(Equal(time.Time{}))
+	g.Expect(NewProjection(ofAgent()).Relayed).To(BeTrue())
+	g.Expect(NewProjection(pulled()).Relayed).To(BeFalse(), "OCM reports no comparison")
+	onItsCluster := application()
+	onItsCluster.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "argocd-agent", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{},"f:operation":{}}`)},
+		{Manager: "argocd-application-controller", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:reconciledAt":{}}}`)},
+	}
+	g.Expect(NewProjection(onItsCluster).Relayed).To(BeFalse(), "the agent writes no comparison there")
 }
 
 // TestWhoHasWrittenTheSpec is told by the managed fields: the ApplicationSet controller owns the owner references.

@@ -22,8 +22,10 @@ type Record struct {
 	reconciledAt time.Time
 	comparedAt   uint64
 
-	// requested is the position at which the oldest unanswered request for a refresh was seen; zero when there is none.
-	requested uint64
+	// requested is the position at which the oldest unanswered request for a refresh was seen, and requestedAt when; zero
+	// when there is none.
+	requested   uint64
+	requestedAt time.Time
 	// lastRequested is the position of the newest request, answered or not. wasRequested says that it was there a moment
 	// ago.
 	lastRequested uint64
@@ -95,7 +97,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	app := &p.Application
 	next.run(app, e.Position)
 	next.hear(p, e.At)
-	next.refresh(app, e.Position)
+	next.refresh(p, e)
 	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
 	next.wasOutOfSync, next.wasRequested = app.SyncStatus == "OutOfSync", app.RefreshRequested
 	next.find(p)
@@ -234,16 +236,26 @@ func (r *Record) comparedWith(compared []policy.Source, fingerprint argocd.Finge
 // in the same patch: the comparison is then newer than the write that set the annotation, and did not use cached
 // revisions. Where the time is no later, somebody else may have taken the annotation away: nothing is answered, until a
 // comparison has ended that may have begun with it.
-func (r *Record) refresh(app *policy.Application, position uint64) {
+func (r *Record) refresh(p *argocd.Projection, e Event) {
+	app := &p.Application
 	later := app.ReconciledAt.After(r.reconciledAt)
 	switch {
 	case app.RefreshRequested && !r.wasRequested:
-		r.lastRequested = position
-		r.requested = cmp.Or(r.requested, position)
-	case !app.RefreshRequested && later:
+		if r.lastRequested = e.Position; r.requested == 0 {
+			r.requested, r.requestedAt = e.Position, e.At
+		}
+	case !app.RefreshRequested && later && !r.mayPrecede(p):
 		if r.wasRequested && (app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync") {
 			r.fresh = r.requested
 		}
 		r.requested = 0
 	}
+}
+
+// mayPrecede reports whether the last comparison may have begun before the other cluster had heard of the request. The
+// principal of argocd-agent removes the annotation with each report of an Application that does not have it, as one that
+// was under way, or waited for a connection, when the request was made (UpdateStatus in
+// internal/manager/application/application.go). Both clocks count here: how far they differ is a part of SettlingTime.
+func (r *Record) mayPrecede(p *argocd.Projection) bool {
+	return p.Relayed && p.Application.ReconciledAt.Before(r.requestedAt.Add(policy.SettlingTime))
 }

@@ -370,6 +370,25 @@ func TestARequestIsTakenAway(t *testing.T) {
 	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", 20*time.Second), "it was answered, and that does not help")
 }
 
+// TestAnAnswerOfAnAgentComesTooSoon asks again when one counts.
+func TestAnAnswerOfAnAgentComesTooSoon(t *testing.T) {
+	g := NewWithT(t)
+	c, r := devIsStale(-time.Second)
+	c.Apps[0].ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "argocd-agent", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:reconciledAt":{}}}`)},
+	}
+	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
+	r.clock.SetTime(scenario.Noon.Add(jitter + time.Second))
+	for range 3 {
+		c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.clock.Now()}
+		again := r.Reconcile(guestbook)
+		g.Expect(again).To(BeNumerically("~", relayedAfter, 1100*time.Millisecond))
+		r.clock.Step(again)
+		r.Reconcile(guestbook)
+		g.Expect(r.refreshes.Take()).To(HaveLen(1))
+	}
+}
+
 // TestOutOfSyncAfterItsSync lets Argo CD find dev OutOfSync in the second after its sync: it may not have seen what that
 // changed. A comparison of the next 5 s would not count either.
 func TestOutOfSyncAfterItsSync(t *testing.T) {

@@ -45,6 +45,8 @@ const (
 	firstBackoffStopped  = 2 * time.Second
 	firstBackoffSettling = time.Second
 	longestBackoff       = 5 * time.Minute
+	// relayedAfter is when an Application of argocd-agent is asked again that has answered too soon to count.
+	relayedAfter = policy.SettlingTime + 2*time.Second
 )
 
 // backoff is when a request that has not helped is made again, since the last time.
@@ -115,6 +117,8 @@ type request struct {
 	next     time.Time
 	asked    int
 	askedAt  time.Time
+	// tooSoon says that argocd-agent has answered, and too soon for that to count.
+	tooSoon bool
 	// comparedAt is when Argo CD had compared the Application when it was asked for last.
 	comparedAt time.Time
 }

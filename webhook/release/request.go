@@ -72,10 +72,10 @@ func (s *waitingSet) knows(c need) bool {
 
 // reason is why a need is asked for. Where an operation has just ended, each request has a reason of its own: the
 // last one may have been answered in the second in which the operation ended, and then the time of the comparison is
-// still the same.
+// still the same. So it is where an answer came too soon.
 func (q *request) reason(c need) string {
 	switch {
-	case c.settling && q.asked > 0:
+	case (c.settling || q.tooSoon) && q.asked > 0:
 		return fmt.Sprintf("%s, request %d", c.why, q.asked+1)
 	case c.what != "":
 		return c.why + ": " + c.what
@@ -84,12 +84,16 @@ func (q *request) reason(c need) string {
 }
 
 // showing moves a request to when its answer shows that it is one. The last request is made again soon if it was taken
-// away, or answered in the second of the comparison before, which looks the same.
+// away, or answered in the second of the comparison before, which looks the same. An answer of argocd-agent shows it only
+// some time after the first request.
 func (r *Releaser) showing(q *request, c need, p *argocd.Projection) {
 	app, clock := &p.Application, r.judge.Clock.Now()
 	if q.asked > 0 && !app.RefreshRequested && app.ReconciledAt.Equal(q.comparedAt) &&
 		r.judge.Histories.RequestedSince(p.UID, q.position) {
 		q.next = q.askedAt.Add(backoff(firstBackoffSettling, q.asked))
+	}
+	if q.asked > 0 && p.Relayed && !app.RefreshRequested && !app.ReconciledAt.Equal(q.comparedAt) {
+		q.next, q.tooSoon = q.askedAt.Add(relayedAfter), true
 	}
 	wait := c.wait(clock)
 	if wait == 0 {
