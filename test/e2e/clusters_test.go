@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func (m *member) cluster() string {
 	if m.remote {
 		return away
 	}
-	return here
+	return cmp.Or(m.spoke, here)
 }
 
 // clientOf is a client of the cluster that a member deploys to.

@@ -68,7 +68,8 @@ func (s *suite) measureGated(ctx context.Context, name string, plays []gatedPlay
 	if err != nil {
 		return "", err
 	}
-	s.out.Line("| rollout | gate | starts | out of order | complete after | held | refused | refreshes by stepgate | writes of its Applications | |\n" +
+	s.out.Line("| rollout | gate | starts | out of order | complete after | held | refused | refreshes by stepgate " +
+		"| writes of its Applications | |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|")
 	var problems []error
 	without, with, complete := 0, 0, 0

@@ -23,6 +23,8 @@ type member struct {
 	// spoke is the name of its Application for the Argo CD of another cluster, to which an agent brings it; empty if none
 	// does.
 	spoke string
+	// line is the connection of its agent, if that may be cut.
+	line *line
 	// remote says that this namespace is in the second cluster.
 	remote bool
 	// version is the one that its ConfigMap should hold at the end.

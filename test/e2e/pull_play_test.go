@@ -20,9 +20,23 @@ func pullPlays() []gatedPlay {
 		{
 			scenario: scenario{
 				key: "pull-model", title: "OCM's add-on brings the Applications to their clusters; a commit, and a change of the template; prod is compared first",
-				each: 1, limit: 2 * time.Minute, quick: true, layout: broughtBy(func() agent { return &addOn{} }), set: pulledByOCM, play: pulled,
+				each: 1, limit: 2 * time.Minute, quick: true, layout: broughtBy(func(*member) agent { return &addOn{} }), set: pulledByOCM, play: pulled,
 			},
 			gates: []mode{on, starting},
+		},
+		{
+			scenario: scenario{
+				key: "argocd-agent", title: "argocd-agent in managed mode brings the Applications to their clusters; a commit, and a change of the template; prod is compared first",
+				each: 1, limit: 2 * time.Minute, layout: ofAgents, template: byName, play: pulled,
+			},
+			gates: []mode{on, starting},
+		},
+		{
+			scenario: scenario{
+				key: "argocd-agent-late", title: "argocd-agent, three repositories; a report of step 1 from before the commit arrives after it was asked to refresh",
+				each: 1, ownRepos: true, limit: 2 * time.Minute, layout: ofAgents, template: byName, play: reportedLate,
+			},
+			gates: []mode{on},
 		},
 	}
 }
@@ -42,11 +56,11 @@ type agent interface {
 }
 
 // broughtBy gives each member an agent of its own. What cannot be written is tried again, as agents do.
-func broughtBy(newAgent func() agent) func(*rollout) {
+func broughtBy(newAgent func(*member) agent) func(*rollout) {
 	return func(r *rollout) {
 		for _, m := range r.members {
 			m.spoke = string(r.mode) + "-" + m.name
-			a, carried := newAgent(), *m
+			a, carried := newAgent(m), *m
 			go func() {
 				for r.ctx.Err() == nil {
 					_ = a.carry(r, &carried)
