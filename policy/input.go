@@ -264,8 +264,8 @@ type FullSync struct {
 	Other []Source
 	// Applied says that it applied everything, and came to the hooks that run after that.
 	Applied bool
-	// Patched says that somebody has applied single resources, or manifests of his own, since: the health that follows is
-	// not of what it deployed alone.
+	// Patched says that somebody has applied manifests of his own since, or single resources of something else: the health
+	// that follows is not of what it deployed alone.
 	Patched bool
 }
 

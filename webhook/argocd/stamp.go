@@ -42,7 +42,7 @@ type Outcome struct {
 	Revisions []string `json:"revisions,omitempty"`
 	// Applied is policy.LastOperation.Applied.
 	Applied bool `json:"applied,omitempty"`
-	// Patched says that somebody has applied single resources, or manifests of his own, since.
+	// Patched says that somebody has applied manifests of his own since, or single resources of something else.
 	Patched bool `json:"patched,omitempty"`
 	// Stopped is Content.Revised of the last full sync, if somebody has terminated that.
 	Stopped string `json:"stopped,omitempty"`
@@ -57,7 +57,7 @@ func StampOf(app, old *Application) Stamp {
 	s := Stamp{Version: stampVersion, Content: app.deploys(app.Content())}
 	last := old.lastFull()
 	if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {
-		s.Last = last.before(app.Operation.Operation)
+		s.Last = last.before(app)
 	}
 	return s
 }
@@ -138,11 +138,21 @@ func stampIn(op *argo.Operation) (s Stamp) {
 	return s
 }
 
-// before is the outcome as the next operation carries it.
-func (o *Outcome) before(next argo.Operation) *Outcome {
+// before is the outcome as the operation of a write carries it.
+func (o *Outcome) before(app *Application) *Outcome {
 	carried := *o
-	carried.Patched = o.Patched || next.Sync != nil && !next.Sync.DryRun && !isFull(next)
+	op := &app.Operation.Operation
+	if applies := op.Sync != nil && !op.Sync.DryRun; applies && !isFull(*op) && !o.again(op.Sync, app.spec()) {
+		carried.Patched = true
+	}
 	return &carried
+}
+
+// again reports whether a sync of single resources takes them from what this one has deployed without a failure.
+func (o *Outcome) again(sync *argo.SyncOperation, spec *argo.ApplicationSpec) bool {
+	part := deploymentOf(sync, spec)
+	return !part.manifests && !o.failed() && slices.Equal(part.revisions, o.Revisions) &&
+		parametersOf(part.sources) == parametersOf(o.sources) && (o.Around == "" || o.Around == aroundOf(spec))
 }
 
 // failed reports whether it ended without success.

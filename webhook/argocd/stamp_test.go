@@ -45,6 +45,37 @@ func notSyncs() map[string]argo.SyncOperation {
 	}
 }
 
+// TestAPartOfTheSame patches nothing.
+func TestAPartOfTheSame(t *testing.T) {
+	one := []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "x"}}
+	elsewhere := application().Spec.Source.DeepCopy()
+	elsewhere.Path = "elsewhere"
+	for name, tc := range map[string]struct {
+		sync    argo.SyncOperation
+		change  func(app *argo.Application)
+		patched bool
+	}{
+		"of what it has deployed":   {argo.SyncOperation{Resources: one, Revision: newCommit}, nil, false},
+		"at another revision":       {argo.SyncOperation{Resources: one, Revision: oldCommit}, nil, true},
+		"at an unresolved one":      {argo.SyncOperation{Resources: one}, nil, true},
+		"of another source":         {argo.SyncOperation{Resources: one, Revision: newCommit, Source: elsewhere}, nil, true},
+		"of local files":            {argo.SyncOperation{Resources: one, Revision: newCommit, Manifests: []string{"{}"}}, nil, true},
+		"to another destination":    {argo.SyncOperation{Resources: one, Revision: newCommit}, func(app *argo.Application) { app.Spec.Destination.Namespace = "b" }, true},
+		"of a sync that has failed": {argo.SyncOperation{Resources: one, Revision: newCommit}, func(app *argo.Application) { app.Status.OperationState.Phase = "Failed" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := application()
+			operate(g, app, argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}, "Succeeded", 40)
+			if tc.change != nil {
+				tc.change(app)
+			}
+			operate(g, app, argo.Operation{Sync: &tc.sync}, "Succeeded", 50)
+			g.Expect(Sibling(app).LastFull.Patched).To(Equal(tc.patched))
+		})
+	}
+}
+
 // TestAFailureIsNotForgotten lets a PostSync hook fail, and then an operation come that repairs nothing.
 func TestAFailureIsNotForgotten(t *testing.T) {
 	for name, op := range notSyncs() {
