@@ -53,3 +53,9 @@ func (d Decision) crowded(p *Places) (denied Decision, ok bool) {
 	d.Blockers, d.Detail = p.Taken, strconv.Itoa(p.Most)
 	return d, true
 }
+
+// Repairs reports whether a sync deploys nothing new, and needs no place: what is broken may be what takes them. byItself
+// says that auto-sync asks for it: else what is deployed is synced as a part of a rollout.
+func (d Decision) Repairs(byItself bool) bool {
+	return d.Reason == Rollback || d.Reason == SelfHeal && byItself
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/release"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -126,15 +126,16 @@ func TestTwinsAreJudgedTogetherOnlyIfTheyAreAlike(t *testing.T) {
 				config.Pin = tc.pin
 			}
 			known := scenario.Watched{Cluster: w.Cluster}
-			preview := NewPreview(config, w.Cluster, known, w.seen, w.clock)
+			preview := NewPreview(config, judge.Dependencies{
+				Live: w.Cluster, Known: known, Histories: w.seen, Clock: w.clock,
+			}, nil)
 			set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
-			owned := known.Owned(types.UID(set.UID))
-			in, together := preview.Input(set, owned), preview.Waiting(set, owned)
+			together := preview.Outlook(set).ToCome()
 			for i, app := range []*argo.Application{w.prod, twin} {
-				alone := release.NewDeciding(preview.judge, set, known).Of(in, argocd.NewProjection(app))
+				alone := preview.Outlook(set).Next(argocd.NewProjection(app)).Decision
 				g.Expect(alone.Reason).To(Equal(tc.want[i]), alone.Message())
 				g.Expect(together[app.Name].Message()).To(Equal(alone.Message()))
-				g.Expect(together[app.Name]).To(Equal(alone))
+				g.Expect(together[app.Name].Decision).To(Equal(alone))
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/release"
@@ -26,6 +27,7 @@ import (
 // trial is a Gate with everything that it records to.
 type trial struct {
 	judge    *judge.Judge
+	course   *course.Course
 	gate     *Gate
 	metrics  *record.Metrics
 	blocked  *record.Waiting
@@ -79,8 +81,19 @@ func newTrial(config settings.Config, live judge.Evaluator) *trial {
 	t.recorder = record.NewRecorder(t.metrics,
 		record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", t.clock), t.blocked)
 	t.requests = release.NewRequests(t.refreshes, t, t.clock)
-	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Lookup: existing(true), Requests: t.requests})
+	dependencies := Dependencies{Record: t.recorder, Lookup: existing(true)}
+	if config.Release {
+		dependencies.Requests = t.requests
+	}
+	t.course = &course.Course{Judge: t.judge}
+	t.gate = NewGate(t.course, dependencies)
 	return t
+}
+
+// mutator is a Mutator that knows what there is in a cluster, and hands its judgments on to the Gate.
+func (t *trial) mutator(c *scenario.Cluster) *Mutator {
+	t.course.Known = scenario.Watched{Cluster: c}
+	return NewMutator(t.gate)
 }
 
 // handle has a request judged by the Gate, with the operation as the Mutator leaves it.

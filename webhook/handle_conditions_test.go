@@ -117,7 +117,7 @@ func TestTheFirstStepIsHeldAndPinned(t *testing.T) {
 			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 			tc.set(c.Sets[0])
 			trial := newTrial(scenario.Releasing(), c)
-			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{
+			resp := trial.mutator(c).Handle(t.Context(), webhook.AdmissionRequest{
 				AdmissionRequest: scenario.SyncOf(c, "dev").Request(),
 			})
 			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.want))

@@ -23,7 +23,7 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	trial := newTrial(scenario.Releasing(), c)
 
 	trial.known = scenario.Watched{Cluster: c}
-	mutator := NewMutator(trial.gate, scenario.Watched{Cluster: c})
+	mutator := trial.mutator(c)
 	write := func() webhook.AdmissionResponse {
 		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
 	}
@@ -73,7 +73,7 @@ func TestAHeldRepetition(t *testing.T) {
 	a.Before.Status.OperationState = &argo.OperationState{
 		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon),
 	}
-	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+	resp := trial.mutator(c).Handle(t.Context(),
 		webhook.AdmissionRequest{AdmissionRequest: a.Request()})
 	g.Expect(resp.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"),
 		HaveKeyWithValue("reason", "AlreadySynced")))
@@ -195,7 +195,7 @@ func TestAHeldWriteWithoutAStatusGetsNoneBack(t *testing.T) {
 			fields := fieldsOf(g, req.Object.Raw)
 			delete(fields, "status")
 			req.Object.Raw = append([]byte("{"+status), scenario.Encode(fields)[1:]...)
-			mutator := NewMutator(newTrial(scenario.Releasing(), c).gate, scenario.Watched{Cluster: c})
+			mutator := newTrial(scenario.Releasing(), c).mutator(c)
 			stored := fieldsOf(g, patchedBy(g, req.Object.Raw, mutate(t, mutator, req)))
 			g.Expect(stored).NotTo(HaveKey("operation"))
 			g.Expect(stored["status"]).To(BeNil())

@@ -2,18 +2,17 @@ package webhook
 
 import (
 	"context"
-	"strconv"
+	"encoding/json"
 	"strings"
 
 	"github.com/go-logr/logr"
 	"gomodules.xyz/jsonpatch/v2"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // MutatePath is where a Mutator is served.
@@ -34,16 +33,10 @@ const SelfTestWarning = "stepgate: the mutating webhook has answered"
 // holds clears that. It acts in enforce mode only. It pins and holds in step 2 and later, and in step 1 if that waits for a
 // condition or comes after others; it holds a repeated operation, and stamps every one, in any step. Its answer to its
 // own output is no change.
-type Mutator struct {
-	judge *judge.Judge
-	gate  *Gate
-	known judge.KnownSets
-}
+type Mutator struct{ gate *Gate }
 
 // NewMutator returns a Mutator that judges as a Gate does, and hands its judgments on to it.
-func NewMutator(gate *Gate, known judge.KnownSets) *Mutator {
-	return &Mutator{judge: gate.judge, gate: gate, known: known}
-}
+func NewMutator(gate *Gate) *Mutator { return &Mutator{gate} }
 
 var _ webhook.AdmissionHandler = (*Mutator)(nil)
 
@@ -59,85 +52,47 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 		response.Warnings = append(response.Warnings, SelfTestWarning)
 	}
 	log := logr.FromContextOrDiscard(ctx).WithValues("application", policy.ClientText(req.Name))
-	in, ok := m.judge.Cached(w, m.known)
-	if !ok && !w.Alone() {
-		return response
-	}
-	pin, next, patches := pinned{}, w, []jsonpatch.Operation(nil)
-	if ok {
-		response.Warnings = append(response.Warnings, m.candidates(w, in)...)
-		pin = m.pin(w, in)
-		next, patches = m.stamp(w, pin)
-	}
-	trial := w.DryRun && w.Info(SelfTestInfo) != "" // it wants to hear the Gate
-	if v, held := m.hold(ctx, w, in, next); held && !trial {
-		m.gate.conclude(ctx, log, w, v)
-		response.Patches, response.AuditAnnotations = withoutOperation(w), v.AuditAnnotations()
-		if !v.ByArgoCD { // whose logs it would fill
-			response.Warnings = append(response.Warnings, warning(leftOut+v.Message()))
+	way := m.gate.course.Of(ctx, w)
+	response.Warnings = append(response.Warnings, m.candidates(w, way)...)
+	if trial := w.DryRun && w.Info(SelfTestInfo) != ""; way.Held && !trial { // that wants to hear the Gate
+		m.gate.conclude(ctx, log, w, way.Verdict)
+		response.Patches, response.AuditAnnotations = withoutOperation(w), way.Verdict.AuditAnnotations()
+		if !way.Verdict.ByArgoCD { // whose logs it would fill
+			response.Warnings = append(response.Warnings, warning(leftOut+way.Verdict.Message()))
 		}
 		return response
 	}
-	if response.Patches = patches; len(pin.Patches) > 0 {
-		m.recordPin(log, w, pin)
-		response.AuditAnnotations = pin.annotations()
+	if way.Judged && !way.Held {
+		m.gate.passes.remember(way.Write, way.Verdict)
+	}
+	if response.Patches = way.Patches; len(way.Pin.Patches) > 0 {
+		m.recordPin(log, w, way.Pin)
+		response.AuditAnnotations = way.Pin.Annotations()
 	}
 	return response
 }
 
-// stamp is the write with its operation as it is stored: pinned, and with the stamp of what it deploys.
-func (m *Mutator) stamp(w *judge.Write, pin pinned) (next *judge.Write, patches []jsonpatch.Operation) {
-	stamped, patches := argocd.Stamped(pin.Pinned(w.App), w.Old)
-	return w.With(stamped), append(pin.Patches, patches...)
-}
-
-// pinned is how an operation is pinned.
-type pinned struct {
-	argocd.Pin
-	// by is the metric label: compared, qualified, or named by the operation.
-	by string
-}
-
-// pin names the revisions that are judged; it is empty if the operation stays as it is.
-func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
-	if d, settled := policy.Scope(in); settled && d.Reason != policy.NotPinned &&
-		d.Reason != policy.SelfHeal {
-		return pinned{}
+// candidates are the warnings about the candidates of a write, as far as is known without a read.
+func (m *Mutator) candidates(w *judge.Write, way course.Way) (warnings []string) {
+	if !way.Gated || !w.DryRun || w.Info(course.CandidatesInfo) == "" {
+		return nil
 	}
-	p, revisions := pinned{by: settings.PinCompared.String()}, []string(nil)
-	if in.Settings.Train {
-		in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
-		if best, _ := policy.Best(policy.Candidates(in)); !best.Compared {
-			revisions, p.by = best.Revisions(), settings.PinQualified.String()
+	for _, c := range m.gate.course.Candidates(way.Input) {
+		text, err := json.Marshal(c)
+		if err == nil && len(course.CandidateWarning)+len(text) <= maxWarning {
+			warnings = append(warnings, course.CandidateWarning+string(text))
 		}
 	}
-	if p.Pin = argocd.NewPin(w.App, w.Old, revisions); p.Named {
-		p.by = "named"
-	}
-	if !m.judge.Config.Start { // else a Releaser ends them
-		p.BoundRetries(w.App)
-	}
-	return p
+	return warnings
 }
 
-func (p pinned) annotations() map[string]string {
-	a := map[string]string{"pinned": policy.ClientText(strings.Join(p.Revisions, ","))}
-	if p.Unrefreshed {
-		a["retry-refresh"] = "removed"
-	}
-	if p.Retries != nil {
-		a["retries"] = strconv.FormatInt(*p.Retries, 10)
-	}
-	return a
-}
-
-func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
+func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p course.Pin) {
 	if w.DryRun {
 		log = log.V(1)
 	} else {
-		m.gate.Record.Pinned(p.by)
+		m.gate.Record.Pinned(p.By)
 	}
-	for key, value := range p.annotations() {
+	for key, value := range p.Annotations() {
 		log = log.WithValues(key, value)
 	}
 	log.Info("operation pinned")
@@ -145,37 +100,6 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 
 // leftOut begins the warning to who has asked for a sync that is held.
 const leftOut = "stepgate stored this write without its operation, so ask for the sync again: "
-
-// hold reports whether the operation of a write has to wait, and why. Held are the operations of who asks again by
-// himself: the ApplicationSet controller leaves the Application Pending, and asks again when something changes; auto-sync
-// does at each comparison. A refusal would take the rest of the patch along, show an error on the ApplicationSet or the
-// Application, and make the ApplicationSet controller try again at once. Held is also what comes with something that is
-// to be stored and compared first, whoever writes it. Everybody else has to see the refusal: argocd-server would report a
-// sync that does not run.
-//
-// The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
-// through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has
-// changed in between.
-func (m *Mutator) hold(
-	ctx context.Context, w *judge.Write, in policy.Input, next *judge.Write,
-) (v judge.Verdict, held bool) {
-	machine := m.judge.Config.Hold && m.judge.AsksAgain(w)
-	if in.Settings.Bypassed || !machine && !argocd.Outdates(w.App, w.Old) {
-		return judge.Verdict{}, false
-	}
-	if v = m.judge.Judge(ctx, next); m.judge.IsApplicationSetController(w.User) {
-		v = v.OrRepeated()
-	}
-	v = m.gate.placed(ctx, next, v)
-	switch {
-	case v.Err != nil:
-		return judge.Verdict{}, false // the Gate says so, or succeeds
-	case v.Rejects():
-		return v.HeldBack(m.judge.ByArgoCD(w), m.judge.Config.Release), true
-	}
-	m.gate.passes.remember(next, v)
-	return judge.Verdict{}, false
-}
 
 // withoutOperation takes the operation out of a write, or puts the old one back. A write that clears the result of the
 // last operation gets that back, too: no other result comes to replace it, and a failed sync would be forgotten.

@@ -87,7 +87,7 @@ func checkWebhooks(t *testing.T, data []byte) string {
 	g := NewWithT(t)
 	c, req := editedWrite(g, data)
 	both, alone := newTrial(scenario.Pinning(), c), newTrial(scenario.Pinning(), c)
-	mutator := NewMutator(both.gate, scenario.Watched{Cluster: c})
+	mutator := both.mutator(c)
 	sent := req.Object.Raw
 	did := "as it was"
 	if patches := mutate(t, mutator, req); len(patches) > 0 {

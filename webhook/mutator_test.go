@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -36,7 +37,7 @@ func mutatedBy(
 ) (webhook.AdmissionResponse, *argo.Application) {
 	t.Helper()
 	g := NewWithT(t)
-	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+	resp := trial.mutator(c).Handle(t.Context(),
 		webhook.AdmissionRequest{AdmissionRequest: a.Request()})
 	g.Expect(resp.Allowed).To(BeTrue(), "it admits everything")
 	if a.After == nil {
@@ -317,28 +318,28 @@ func TestADryRunIsToldTheCandidates(t *testing.T) {
 	}
 	config := scenario.Pinning()
 	config.Pin, config.Start = settings.PinQualified, true
-	ask := func(t *testing.T, dryRun bool, info string) []Candidate {
+	ask := func(t *testing.T, dryRun bool, info string) []course.Candidate {
 		t.Helper()
 		g, trial, write := NewWithT(t), newTrial(config, c), scenario.SyncOf(c, "prod")
 		trial.judge.Histories = &scenario.Watch{Completed: map[string][]policy.Source{"dev": argocd.Sibling(c.Apps[0]).Ran}}
 		write.DryRun = dryRun
 		write.After.Operation.Info = []*argo.Info{{Name: info, Value: "list"}}
 		resp, _ := mutatedBy(t, trial, c, write)
-		var all []Candidate
+		var all []course.Candidate
 		for _, warning := range resp.Warnings {
-			text, is := strings.CutPrefix(warning, CandidateWarning)
+			text, is := strings.CutPrefix(warning, course.CandidateWarning)
 			g.Expect(is).To(BeTrue(), warning)
-			all = append(all, Candidate{})
+			all = append(all, course.Candidate{})
 			g.Expect(json.Unmarshal([]byte(text), &all[len(all)-1])).To(Succeed())
 		}
 		return all
 	}
 	g := NewWithT(t)
-	g.Expect(ask(t, true, CandidatesInfo)).To(Equal([]Candidate{
+	g.Expect(ask(t, true, course.CandidatesInfo)).To(Equal([]course.Candidate{
 		{Revisions: []string{scenario.Commit("e")}, Compared: true, Reason: policy.NotHealthy, Detail: "Progressing", Blocker: "dev"},
 		{Revisions: []string{scenario.Commit("c")}, Next: true},
 	}))
-	g.Expect(ask(t, false, CandidatesInfo)).To(BeEmpty(), "a sync")
+	g.Expect(ask(t, false, course.CandidatesInfo)).To(BeEmpty(), "a sync")
 	g.Expect(ask(t, true, "other")).To(BeEmpty(), "somebody who does not ask")
 }
 
@@ -370,7 +371,7 @@ func TestAnUnreadableWriteIsLeftToTheGate(t *testing.T) {
 	req := scenario.SyncOf(c, "prod").Request()
 	req.Object.Raw = []byte("[]")
 	trial := newTrial(scenario.Pinning(), scenario.Untouchable{T: t})
-	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+	resp := trial.mutator(c).Handle(t.Context(),
 		webhook.AdmissionRequest{AdmissionRequest: req})
 	g.Expect(resp.Allowed).To(BeTrue())
 	g.Expect(resp.Patches).To(BeEmpty())

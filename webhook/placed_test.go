@@ -11,8 +11,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
-	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -69,7 +67,7 @@ func TestPlaces(t *testing.T) {
 				tc.config(&config)
 			}
 			trial := newTrial(config, c)
-			trial.gate.Places = &tc.places
+			trial.course.Places = &tc.places
 			a := scenario.SyncOf(c, "prod")
 			a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("b"), a.After.Spec.Source
 			if tc.attempt != nil {
@@ -96,8 +94,8 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 	config.MaxUpdate = true
 	trial := newTrial(config, c)
 	taken := &taking{}
-	trial.gate.Places = taken
-	mutator := NewMutator(trial.gate, scenario.Watched{Cluster: c})
+	trial.course.Places = taken
+	mutator := trial.mutator(c)
 	write := func() webhook.AdmissionResponse {
 		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
 	}
@@ -123,39 +121,6 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"), "the validating webhook says that nobody knows")
 }
 
-// TestWhatRepairsNeedsNoPlace although none is free: what is broken may be what takes them. The same sync by the
-// ApplicationSet controller, or by a person, is a part of a rollout.
-func TestWhatRepairsNeedsNoPlace(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason policy.Reason
-		user   string
-		byHand bool
-		want   policy.Outcome
-	}{
-		"a rollback":                    {policy.Rollback, scenario.ArgoCDServer, true, policy.Allow},
-		"a self-heal":                   {policy.SelfHeal, scenario.ApplicationController, false, policy.Allow},
-		"the controller syncs it again": {policy.SelfHeal, scenario.ApplicationSetController, false, policy.Deny},
-		"somebody syncs it again":       {policy.SelfHeal, scenario.ArgoCDServer, true, policy.Deny},
-		"a sync of something new":       {policy.FirstStep, scenario.ApplicationController, false, policy.Deny},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			gate := NewGate(judge.New(settings.Config{MaxUpdate: true}, judge.Dependencies{
-				Histories: &scenario.Watch{}, Clock: scenario.AtNoon,
-			}),
-				Dependencies{Places: &taking{full: crowd()}})
-			attempt := scenario.SyncOf(scenario.Of("1:prod=Healthy@b"), "prod")
-			attempt.User, attempt.After.Operation.InitiatedBy.Automated = tc.user, !tc.byHand
-			w, err := judge.NewWrite(attempt.Request())
-			g.Expect(err).NotTo(HaveOccurred())
-			allowed := judge.Verdict{
-				Decision: policy.Decision{Outcome: policy.Allow, Reason: tc.reason}, Set: &argocd.ApplicationSet{}, Found: true,
-			}
-			g.Expect(gate.placed(t.Context(), w, allowed).Outcome).To(Equal(tc.want))
-		})
-	}
-}
-
 // TestAClaimIsWithinATrack, and in every one if the write, or somebody a moment ago, has changed the label.
 func TestAClaimIsWithinATrack(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -177,7 +142,7 @@ func TestAClaimIsWithinATrack(t *testing.T) {
 			config := scenario.Pinning()
 			config.MaxUpdate = true
 			trial, taken := newTrial(config, c), &taking{}
-			trial.gate.Places = taken
+			trial.course.Places = taken
 			if tc.seen {
 				trial.judge.Histories = &scenario.Watch{Relabelled: "prod"}
 			}

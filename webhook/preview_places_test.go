@@ -109,22 +109,21 @@ func TestThePreviewKnowsThePlaces(t *testing.T) {
 			}
 			a.After.Operation.InitiatedBy.Automated = !tc.byHand
 
-			p := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
-			p.LookForPlaces(&tc.object)
+			p := previewOf(config, c, known, &tc.object)
 			answer, err := p.Write(t.Context(), a.Request())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(answer.Message).To(Equal(tc.want))
 			set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
 			if tc.blind {
-				g.Expect(p.PlacesProblem(set)).To(Equal("the places of maxUpdate count by what the Applications show, and the " +
+				g.Expect(p.Outlook(set).PlacesProblem()).To(Equal("the places of maxUpdate count by what the Applications show, and the " +
 					"gate may know of more, because its ConfigMaps cannot be read: forbidden"))
 				return
 			}
-			g.Expect(p.PlacesProblem(set)).To(BeEmpty())
+			g.Expect(p.Outlook(set).PlacesProblem()).To(BeEmpty())
 
 			// The gate has the same answer.
 			trial := newTrial(config, c)
-			trial.gate.Places = places.NewStore(&object{text: tc.object.text}, readable{known}, scenario.AtNoon)
+			trial.course.Places = places.NewStore(&object{text: tc.object.text}, readable{known}, scenario.AtNoon)
 			_, after := mutatedBy(t, trial, c, a)
 			if heldBack := after.Operation == nil; heldBack || answer.Held {
 				g.Expect(answer.Held).To(Equal(heldBack))
@@ -175,10 +174,9 @@ func TestThePreviewOfAllSyncsKnowsThePlaces(t *testing.T) {
 				tc.config(&config)
 			}
 			known := scenario.Watched{Cluster: c}
-			preview := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
-			preview.LookForPlaces(&object{text: tc.text})
+			preview := previewOf(config, c, known, &object{text: tc.text})
 			set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
-			waiting := preview.Waiting(set, known.Owned(c.Sets[0].UID))
+			waiting := preview.Outlook(set).ToCome()
 			g.Expect(waiting).To(HaveLen(2))
 			for name, d := range waiting {
 				g.Expect(d.Reason).To(Equal(tc.want), name)

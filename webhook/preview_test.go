@@ -12,6 +12,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -24,7 +26,7 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 		c, a := drawWrite(r)
 		config := drawConfig(r)
 		known := scenario.Watched{Cluster: c}
-		preview := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
+		preview := previewOf(config, c, known, nil)
 		answer, err := preview.Write(t.Context(), a.Request())
 		g.Expect(err).NotTo(HaveOccurred())
 
@@ -59,6 +61,13 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 	for _, outcome := range []string{"held", "refused", "allow", "not_gated", "pinned"} {
 		NewWithT(t).Expect(outcomes[outcome]).To(BeNumerically(">", 0), "%s is never drawn: %v", outcome, outcomes)
 	}
+}
+
+// previewOf is the Preview of an installation at noon, which has seen nothing before.
+func previewOf(config settings.Config, c *scenario.Cluster, known scenario.Watched, texts places.Texts) *Preview {
+	return NewPreview(config, judge.Dependencies{
+		Live: c, Known: known, Histories: &scenario.Watch{}, Clock: scenario.AtNoon,
+	}, texts)
 }
 
 // drawWrite draws a rollout, and the write of an operation in it.
@@ -131,9 +140,9 @@ func TestThePreviewOfAllSyncsAgreesWithEach(t *testing.T) {
 		}
 		config := scenario.Pinning()
 		known := scenario.Watched{Cluster: c}
-		preview := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
+		preview := previewOf(config, c, known, nil)
 		set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
-		waiting := preview.Waiting(set, known.Owned(c.Sets[0].UID))
+		waiting := preview.Outlook(set).ToCome()
 		for _, app := range c.Apps {
 			d, waits := waiting[app.Name]
 			g.Expect(waits).To(Equal(app.Status.Sync.Status == "OutOfSync"), app.Name)

@@ -51,7 +51,7 @@ func TestWhatAWriteRefreshes(t *testing.T) {
 				a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: user}
 			}
 			request := webhook.AdmissionRequest{AdmissionRequest: a.Request()}
-			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), request)
+			resp := trial.mutator(c).Handle(t.Context(), request)
 			if resp.AuditAnnotations["decision"] != "hold" {
 				trial.handle(a.Request())
 			}
@@ -123,7 +123,7 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			trial.judge.Windows = closedUntil{scenario.Noon.Add(time.Minute)}
 			r := trial.releaser(c)
 			write := scenario.SyncOf(c, "prod")
-			held := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+			held := trial.mutator(c).Handle(t.Context(),
 				webhook.AdmissionRequest{AdmissionRequest: write.Request()})
 			g.Expect(held.AuditAnnotations).To(HaveKeyWithValue("reason", "WindowClosed"))
 			write.After.Operation.InitiatedBy = argo.OperationInitiator{Username: "bob"}

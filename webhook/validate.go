@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/release"
@@ -32,22 +33,20 @@ type Dependencies struct {
 	Record *record.Recorder
 	// Lookup is asked before anything but the answer comes of a request.
 	Lookup Lookup
-	// Requests are used with Config.Release only.
+	// Requests ask for the comparisons that denials call for; nil if nobody does.
 	Requests *release.Requests
-	// Places are used with Config.MaxUpdate only.
-	Places Places
 }
 
 // Gate answers the requests of the validating webhook.
 type Gate struct {
-	judge *judge.Judge
+	course *course.Course
 	Dependencies
 	passes passes
 }
 
 // NewGate returns a Gate.
-func NewGate(j *judge.Judge, dependencies Dependencies) *Gate {
-	return &Gate{judge: j, Dependencies: dependencies, passes: newPasses()}
+func NewGate(c *course.Course, dependencies Dependencies) *Gate {
+	return &Gate{course: c, Dependencies: dependencies, passes: newPasses()}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -63,7 +62,7 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 //     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
 //   - two Applications of one step may be admitted together. With Config.MaxUpdate each takes a place of the step first,
 //     and then no more are admitted than maxUpdate says, but for those that are created with an operation, and unless an
-//     API server takes 10 s to store a write: see Gate.placed and places.Store.
+//     API server takes 10 s to store a write: see course.Course and places.Store.
 //
 // The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD
 // 3.5 the ApplicationSet controller's operation names none: the application controller resolves targetRevision when it
@@ -80,7 +79,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	}
 	v, judged := g.passes.take(w)
 	if !judged {
-		v = g.placed(ctx, w, g.judge.Judge(ctx, w)).UnlessForged(w)
+		v = g.course.Judged(ctx, w).UnlessForged(w)
 	}
 	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", policy.ClientText(req.Name)), w, v)
 	return answer(v)
@@ -92,7 +91,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v judge.Verdict) {
 	exists := g.exists(ctx, w, v)
 	g.Record.Record(log, w, v, exists)
-	if exists && g.judge.Config.Release {
+	if exists && g.Requests != nil {
 		g.Requests.AfterRefusal(w, v)
 	}
 }

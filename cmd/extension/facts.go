@@ -78,10 +78,10 @@ type Facts struct {
 
 // NewFacts returns Facts, which judge as the gate with this configuration does.
 func NewFacts(o Options) *Facts {
-	preview := webhook.NewPreview(o.Config, rollout.NewEvaluator(o.Known), o.Known, o.Known, o.Clock)
-	preview.LookAt(judge.ProjectWindows{Known: o.Known})
-	preview.LookFor(o.Evidence)
-	preview.LookForPlaces(o.Places)
+	preview := webhook.NewPreview(o.Config, judge.Dependencies{
+		Live: rollout.NewEvaluator(o.Known), Known: o.Known, Histories: o.Known,
+		Windows: judge.ProjectWindows{Known: o.Known}, Evidence: o.Evidence, Clock: o.Clock,
+	}, o.Places)
 	return &Facts{Options: o, preview: preview, judged: cache.NewLRUExpireCache(mostKept)}
 }
 
@@ -150,10 +150,8 @@ func (f *Facts) rollout(a asked) *rollout.Rollout {
 		f.judged.Add(a.set.UID, r, sameFor)
 		return r
 	}
-	r := rollout.Judge(f.preview, f.Known, a.set)
-	if f.preview.Settings(a.set).Train {
-		f.addCandidates(r)
-	}
+	r := rollout.Judge(f.preview.Outlook(a.set))
+	f.addCandidates(r)
 	f.judged.Add(a.set.UID, r, sameFor)
 	return r
 }
@@ -181,7 +179,7 @@ func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, err
 	if err != nil {
 		return nil, err
 	}
-	if f.preview.Settings(a.set).Train && x.Step > 1 {
+	if x.HasCandidates() {
 		if x.Candidates, err = f.candidates(q); err != nil {
 			return nil, err
 		}

@@ -31,6 +31,7 @@ import (
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -271,8 +272,10 @@ func TestTheSameWordsAsTheCommandLine(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t)
 	handler := w.serve(w.objects)
-	preview := webhook.NewPreview(config(), rollout.NewEvaluator(w), w, w, clocktesting.NewFakePassiveClock(now))
-	want := rollout.Judge(preview, w, w.Sets()[0])
+	preview := webhook.NewPreview(config(), judge.Dependencies{
+		Live: rollout.NewEvaluator(w), Known: w, Histories: w, Clock: clocktesting.NewFakePassiveClock(now),
+	}, nil)
+	want := rollout.Judge(preview.Outlook(w.Sets()[0]))
 
 	d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "prod")
 	g.Expect(mustJSON(d.Rollout)).To(MatchJSON(mustJSON(want)))

@@ -186,9 +186,9 @@ func (n *Notifier) subscribed(ctx context.Context, set *argocd.ApplicationSet) s
 // facts judges a rollout by what the watches know.
 func (n *Notifier) facts(set *argocd.ApplicationSet) *facts {
 	uid := types.UID(set.UID)
-	s := n.preview.Settings(set)
+	r, s := n.judge(set)
 	f := &facts{
-		set: set, r: n.judge(set), enforced: s.Mode == gate.Enforce && !s.Bypassed,
+		set: set, r: r, enforced: s.Mode == gate.Enforce && !s.Bypassed,
 		now: n.Clock.Now(),
 	}
 	seen, before := map[string]time.Time{}, n.waits[uid]

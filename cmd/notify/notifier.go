@@ -83,9 +83,8 @@ type Options struct {
 // Notifier tells people about rollouts. One goroutine runs it; Changed may be called by any.
 type Notifier struct {
 	Options
-	preview *webhook.Preview
-	// judge tells where a rollout is.
-	judge func(set *argocd.ApplicationSet) *rollout.Rollout
+	// judge tells where a rollout is, and by which settings.
+	judge func(set *argocd.ApplicationSet) (*rollout.Rollout, gate.Settings)
 
 	mu      sync.Mutex
 	changed map[types.NamespacedName]bool
@@ -111,16 +110,20 @@ type Notifier struct {
 
 // New returns a Notifier, which judges rollouts as the gate with this configuration does.
 func New(o Options) *Notifier {
-	preview := webhook.NewPreview(o.Config, rollout.NewEvaluator(o.Known), o.Known, o.Known, o.Clock)
-	preview.LookAt(judge.ProjectWindows{Known: o.Known})
-	preview.LookFor(o.Evidence)
+	preview := webhook.NewPreview(o.Config, judge.Dependencies{
+		Live: rollout.NewEvaluator(o.Known), Known: o.Known, Histories: o.Known,
+		Windows: judge.ProjectWindows{Known: o.Known}, Evidence: o.Evidence, Clock: o.Clock,
+	}, nil)
 	n := &Notifier{
-		Options: o, preview: preview, changed: map[types.NamespacedName]bool{}, looked: map[types.UID]time.Time{},
+		Options: o, changed: map[types.NamespacedName]bool{}, looked: map[types.UID]time.Time{},
 		waits: map[types.UID]map[string]time.Time{}, tries: map[message]*try{}, said: map[string]time.Time{},
 		post: newPost(o.Clock), redact: &atomic.Pointer[redactor]{},
 	}
 	n.redact.Store(&redactor{})
-	n.judge = func(set *argocd.ApplicationSet) *rollout.Rollout { return rollout.Judge(preview, o.Known, set) }
+	n.judge = func(set *argocd.ApplicationSet) (*rollout.Rollout, gate.Settings) {
+		ahead := preview.Outlook(set)
+		return rollout.Judge(ahead), ahead.Settings
+	}
 	return n
 }
 

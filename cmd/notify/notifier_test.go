@@ -481,7 +481,7 @@ func TestAPanicIsNoEnd(t *testing.T) {
 	w := newWorld(t)
 	w.is(complete)
 	n := w.new()
-	n.judge = func(*argocd.ApplicationSet) *rollout.Rollout { panic("boom") }
+	n.judge = func(*argocd.ApplicationSet) (*rollout.Rollout, gate.Settings) { panic("boom") }
 	w.look(n)
 	w.Expect(w.log()).To(ContainSubstring("panic: boom"))
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -223,7 +224,14 @@ func FuzzSubscribed(f *testing.F) {
 	})
 }
 
-// mostLook is what a look at one ApplicationSet may cost, whatever its annotations say.
+// processorTime is that of the process: it does not count how long others have kept the processor.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // it fails for another "who" only
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// mostLook is the processor time that a look at one ApplicationSet may cost, whatever its annotations say.
 const mostLook = 50 * time.Millisecond
 
 // TestNoAnnotationIsDear looks at an ApplicationSet with each of the longest ones, and with as many as there may be. A
@@ -249,9 +257,9 @@ func TestNoAnnotationIsDear(t *testing.T) {
 			took := time.Hour
 			for range 5 {
 				n.Changed(nameOf(w))
-				began := time.Now()
+				began := processorTime()
 				n.look(w.ctx())
-				took = min(took, time.Since(began))
+				took = min(took, processorTime()-began)
 				w.settle(n)
 			}
 			t.Log(took)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
 // After is a name that an ApplicationSet, or one of its Applications, comes after.
@@ -43,9 +43,7 @@ func (a *After) Text() string {
 
 // after is what an ApplicationSet and its Applications come after, by what is known. That each comparison has to be
 // newer than the change that waits is not asked here: it depends on the Application that waits.
-func after(
-	preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection, alone string,
-) (all []After) {
+func after(o *outlook.Outlook, alone string) (all []After) {
 	seen := map[types.NamespacedName]bool{}
 	add := func(names []types.NamespacedName, application string) {
 		for _, name := range names {
@@ -53,16 +51,16 @@ func after(
 				continue
 			}
 			seen[name] = true
-			a := After{Name: strings.TrimPrefix(name.String(), set.Namespace+"/")}
-			for _, b := range preview.NotDone(set, application, name) {
+			a := After{Name: strings.TrimPrefix(name.String(), o.Set.Namespace+"/")}
+			for _, b := range o.NotDone(application, name) {
 				a.Blockers = append(a.Blockers, blocker(b))
 			}
 			a.Done = len(a.Blockers) == 0
 			all = append(all, a)
 		}
 	}
-	add(preview.Settings(set).After.Names, alone)
-	for _, p := range owned {
+	add(o.Settings.After.Names, alone)
+	for _, p := range o.Applications {
 		own, _, _ := argocd.After(p.Namespace, p.Annotations)
 		add(own, p.Name)
 	}
@@ -102,7 +100,7 @@ func (r *Rollout) afterLines(s screen.Screen) (lines []string) {
 }
 
 // waitAfter takes from the decisions about syncs which of them wait for something that comes before.
-func (r *Rollout) waitAfter(waiting map[string]policy.Decision) {
+func (r *Rollout) waitAfter(waiting map[string]*outlook.Sync) {
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		d := waiting[name]
 		if d.Reason != policy.DependencyNotDone {

@@ -51,7 +51,7 @@ func TestGetShowsWhatItComesAfter(t *testing.T) {
 				set.Spec.Strategy = nil
 			}
 			known.Add(set, apps...)
-			r := rollout.Judge(preview(known), known, known.Sets()[0])
+			r := rollout.Judge(preview(known).Outlook(known.Sets()[0]))
 			NewWithT(t).Expect(r.Name).To(Equal("guestbook"))
 			lines := r.Tree(screen.Screen{Width: 80}, now, true)
 			expectFits(t, screen.Screen{Width: 80}, lines)

@@ -10,17 +10,17 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/course"
 )
 
 // Candidates are what an Application could deploy, newest first, as the gate says.
-type Candidates []webhook.Candidate
+type Candidates []course.Candidate
 
 // ParseCandidates reads the warnings with which the gate answers a dry run, and leaves others out.
 func ParseCandidates(warnings []string) (all Candidates) {
 	for _, warning := range warnings {
-		text, is := strings.CutPrefix(warning, webhook.CandidateWarning)
-		var c webhook.Candidate
+		text, is := strings.CutPrefix(warning, course.CandidateWarning)
+		var c course.Candidate
 		if is && json.Unmarshal([]byte(text), &c) == nil {
 			all = append(all, c)
 		}
@@ -29,16 +29,16 @@ func ParseCandidates(warnings []string) (all Candidates) {
 }
 
 // Next is the one that is deployed next; nil if that is not known.
-func (all Candidates) Next() *webhook.Candidate {
-	if i := slices.IndexFunc(all, func(c webhook.Candidate) bool { return c.Next }); i >= 0 {
+func (all Candidates) Next() *course.Candidate {
+	if i := slices.IndexFunc(all, func(c course.Candidate) bool { return c.Next }); i >= 0 {
 		return &all[i]
 	}
 	return nil
 }
 
 // ToApprove is the newest one that lacks nothing but an approval; nil if there is none.
-func (all Candidates) ToApprove() *webhook.Candidate {
-	i := slices.IndexFunc(all, func(c webhook.Candidate) bool {
+func (all Candidates) ToApprove() *course.Candidate {
+	i := slices.IndexFunc(all, func(c course.Candidate) bool {
 		return c.Reason == policy.NotApproved && c.Blocker == ""
 	})
 	if i < 0 {
@@ -48,16 +48,19 @@ func (all Candidates) ToApprove() *webhook.Candidate {
 }
 
 // approvalOf is the text that approves one.
-func approvalOf(c *webhook.Candidate) string {
+func approvalOf(c *course.Candidate) string {
 	return cmp.Or(c.Approval, strings.Join(c.Revisions, ","))
 }
 
 // Ask asks the gate for the candidates of an Application. It returns none where it cannot be asked.
 type Ask func(app string) Candidates
 
-// AskGate fills in, for every step after the first one, what is deployed next. One Application of each step tells: the
-// first one that is not done.
+// AskGate fills in, for every step after the first one, what is deployed next, unless that is what was compared last. One
+// Application of each step tells: the first one that is not done.
 func (r *Rollout) AskGate(ask Ask) {
+	if !r.train {
+		return
+	}
 	for i := range r.Steps[min(1, len(r.Steps)):] {
 		step := &r.Steps[i+1]
 		for _, a := range step.notDone() {
@@ -88,7 +91,7 @@ func (step *Step) train(s screen.Screen) []string {
 }
 
 // candidate says what one lacks.
-func candidate(c *webhook.Candidate) string {
+func candidate(c *course.Candidate) string {
 	text := shortAll(c.Revisions)
 	switch {
 	case c.Reason == "":

@@ -11,7 +11,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/course"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // train are three candidates: one that is not complete, one that soaks, and one that may start.
@@ -29,6 +30,7 @@ func TestCandidatesAreShown(t *testing.T) {
 	e := &rollout.Explanation{Namespace: "argocd", Application: "guestbook-prod", Candidates: train()}
 	lines := e.Lines(screen.Screen{Width: 100}, now)
 	set, apps := scene(turn)
+	set.Annotations = map[string]string{settings.PinAnnotation: "qualified"}
 	r := judged(set, apps)
 	r.AskGate(func(app string) rollout.Candidates {
 		g.Expect(app).To(HavePrefix("guestbook-"))
@@ -47,5 +49,5 @@ func TestWhatACandidateIsCalledIsHarmless(t *testing.T) {
 	for _, line := range e.Lines(screen.Screen{Width: 100}, now) {
 		g.Expect(line).NotTo(ContainSubstring("\x1b"))
 	}
-	g.Expect(rollout.ParseCandidates([]string{webhook.CandidateWarning + "[]", "x"})).To(BeEmpty())
+	g.Expect(rollout.ParseCandidates([]string{course.CandidateWarning + "[]", "x"})).To(BeEmpty())
 }

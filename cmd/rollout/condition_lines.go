@@ -6,8 +6,6 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
-	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -52,15 +50,15 @@ func (e *Explanation) conditionLines(s screen.Screen) []string {
 }
 
 // starves says that a sync of a step starves. One Application of each step tells: those of a step wait together.
-func (j *judgment) starves(preview *webhook.Preview, owned []*argocd.Projection) string {
+func (j *judgment) starves() string {
 	asked := map[int]bool{}
-	for _, p := range owned {
-		not, step := j.unmet[p.Name], policy.StepOf(j.set.Steps, p.Application.Labels)
+	for _, p := range j.Applications {
+		not, step := j.unmet[p.Name], policy.StepOf(j.Set.Steps, p.Application.Labels)
 		if len(not) == 0 || asked[step] {
 			continue
 		}
 		asked[step] = true
-		if text := starves(preview.Target(j.set, owned, p), not, preview.Settings(j.set)); text != "" {
+		if text := starves(j.waiting[p.Name].Deploying(), not, j.Settings); text != "" {
 			return text
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // JudgeAlone tells what an Application waits for that no ApplicationSet controls, and that comes after others: as the
 // rollout of an ApplicationSet without steps.
 func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
-	r := rolloutOf(preview, argocd.Alone(p.Namespace, p.UID, p.Annotations), []*argocd.Projection{p})
+	r := rolloutOf(preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations)), p.Name)
 	r.Name, r.Alone = p.Name, true
 	return r
 }
@@ -21,7 +21,7 @@ func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
 func Every(preview *webhook.Preview, known Known, plain bool) []*Rollout {
 	all := []*Rollout{}
 	for _, set := range known.Sets() {
-		if r := Judge(preview, known, set); plain || r.Phase != Ungated || len(r.After) > 0 {
+		if r := Judge(preview.Outlook(set)); plain || r.Phase != Ungated || len(r.After) > 0 {
 			all = append(all, r)
 		}
 	}

@@ -82,7 +82,13 @@ type Explanation struct {
 	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
+	// train says that the Application may deploy older candidates than what it was last compared with.
+	train bool
 }
+
+// HasCandidates reports whether the Application may deploy older candidates than what it was last compared with: the gate
+// knows which.
+func (e *Explanation) HasCandidates() bool { return e.train && e.Step > 1 }
 
 // Event is an Event of the gate about the Application.
 type Event struct {
@@ -117,6 +123,7 @@ func (e *Explanation) Names(op *argo.Operation, compared []string) {
 // Judged fills in the answer that the gate would give.
 func (e *Explanation) Judged(answer *webhook.Answer) {
 	d := answer.Decision
+	e.train = answer.Settings.Train
 	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message,
 		exempt(answer.Settings), answer.Settings.ProblemTexts()
 	if len(answer.Pinned) > 0 {

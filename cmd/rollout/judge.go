@@ -6,48 +6,39 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Judge tells where the rollout of an ApplicationSet is, by what is known.
-func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *Rollout {
-	return rolloutOf(preview, set, known.Owned(types.UID(set.UID)))
-}
+func Judge(o *outlook.Outlook) *Rollout { return rolloutOf(o, "") }
 
-func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection) *Rollout {
+// rolloutOf is Judge, also of an Application that no ApplicationSet controls, by its name.
+func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
+	set := o.Set
 	r := &Rollout{
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},
 		Namespace: set.Namespace, Name: set.Name, Phase: Ungated,
 	}
-	s := preview.Settings(set)
-	r.Exempt, r.Problems = exempt(s), s.ProblemTexts()
-	alone := ""
-	if set.Name == "" { // it is an Application
-		alone = owned[0].Name
-	}
-	r.After = after(preview, set, owned, alone)
-	for _, p := range preview.AfterProblems(set, alone) {
+	r.Exempt, r.Problems = exempt(o.Settings), o.Settings.ProblemTexts()
+	r.After = after(o, alone)
+	for _, p := range o.AfterProblems(alone) {
 		r.Problems = append(r.Problems, p.Annotation+": "+p.Text)
 	}
-	waiting := preview.Waiting(set, owned)
-	r.waitAfter(waiting)
-	slices.SortFunc(owned, func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
-	j := &judgment{
-		set: set, in: preview.Input(set, owned), waiting: waiting, blockers: map[string]policy.Blocker{},
-	}
+	j := &judgment{Outlook: o, waiting: o.ToCome(), unmet: map[string][]policy.Decision{}, blockers: map[string]policy.Blocker{}}
+	r.waitAfter(j.waiting)
 	if !set.RollingSync || len(set.Steps) == 0 {
 		if len(r.After) > 0 {
-			r.without = j.without(owned)
+			r.without = j.without()
 		}
 		return r
 	}
-	j.unmet = preview.Unmet(set, owned)
-	for name, d := range j.waiting {
+	for name, s := range j.waiting {
+		d := s.Decision
+		j.unmet[name] = o.Unmet(s)
 		if d.Reason == policy.MaxUpdateReached { // who has a place may be done for later steps
 			j.unmet[name] = append(j.unmet[name], d)
 			continue
@@ -59,10 +50,10 @@ func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*ar
 			}
 		}
 	}
-	if problem := preview.PlacesProblem(set); problem != "" {
+	if problem := o.PlacesProblem(); problem != "" {
 		r.Problems = append(r.Problems, problem)
 	}
-	j.newest = newest(owned)
+	j.newest = newest(o.Applications)
 	for i, step := range set.Steps {
 		most := ""
 		if set.MaxUpdate[i] != nil {
@@ -70,7 +61,7 @@ func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*ar
 		}
 		r.Steps = append(r.Steps, Step{Number: i + 1, Selector: selector(step), MaxUpdate: most})
 	}
-	for _, p := range owned {
+	for _, p := range o.Applications {
 		at := policy.StepOf(set.Steps, p.Application.Labels)
 		if at < 0 {
 			r.Unselected = append(r.Unselected, p.Name)
@@ -78,26 +69,26 @@ func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*ar
 		}
 		r.Steps[at].Applications = append(r.Steps[at].Applications, j.application(&p.Application, at))
 	}
-	for _, b := range policy.Missing(j.in) {
+	for _, b := range policy.Missing(o.Input) {
 		missing := Application{Name: b.Application, Believed: believed(set.Recorded[b.Application])}
 		missing.because(b)
 		r.Steps[b.Step].Applications = append(r.Steps[b.Step].Applications, missing)
 	}
 	for i := range r.Steps {
-		r.Steps[i].Conditions = j.conditions(preview, owned, i)
+		r.Steps[i].Conditions = j.conditions(i)
 	}
-	r.Starves = j.starves(preview, owned)
+	r.Starves = j.starves()
 	r.sum(j)
-	r.Revisions = revisions(owned)
-	r.Track = j.in.Settings.Track
+	r.Revisions = revisions(o.Applications)
+	r.Track, r.train = o.Settings.Track, o.Settings.Train
 	return r
 }
 
 // judgment is what a Rollout is made from.
 type judgment struct {
-	set     *argocd.ApplicationSet
-	in      policy.Input
-	waiting map[string]policy.Decision
+	*outlook.Outlook
+	// waiting are the syncs that are to come, by the name of the Application.
+	waiting map[string]*outlook.Sync
 	// unmet are the conditions that do not hold for these syncs.
 	unmet map[string][]policy.Decision
 	// blockers hold up at least one sync to come.
@@ -110,9 +101,9 @@ type judgment struct {
 func (j *judgment) state(a *policy.Application) Application {
 	shown := Application{
 		Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"),
-		NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
+		NotCounted: policy.NotCounted(j.Input, a), Syncing: a.OperationSet || a.LastOperation.Running(),
 	}
-	b, blocks := policy.NotDone(j.in, a)
+	b, blocks := policy.NotDone(j.Input, a)
 	if !blocks {
 		b, blocks = j.blockers[a.Name]
 	}
@@ -120,17 +111,17 @@ func (j *judgment) state(a *policy.Application) Application {
 	if blocks {
 		shown.because(b)
 	}
-	if d, waits := j.waiting[a.Name]; waits {
-		shown.toCome(d)
+	if s, waits := j.waiting[a.Name]; waits {
+		shown.toCome(s.Decision)
 	}
 	return shown
 }
 
 func (j *judgment) application(a *policy.Application, step int) Application {
-	recorded, listed := j.set.Recorded[a.Name]
+	recorded, listed := j.Set.Recorded[a.Name]
 	shown := j.state(a)
 	shown.Cluster, shown.Revisions = policy.Printable(a.Cluster, mostText), revisionsOf(a.Compared)
-	shown.ran, shown.Track = revisionsOf(a.Ran), j.in.Settings.TrackOf(a.Labels)
+	shown.ran, shown.Track = revisionsOf(a.Ran), j.Input.Settings.TrackOf(a.Labels)
 	if n := len(a.Compared); n > 0 && len(a.Ran) > 0 {
 		shown.Runs, shown.Since = revisionsOf(a.Ran[max(0, len(a.Ran)-n):]), timeOf(a.LastSync.Since)
 	}
@@ -177,8 +168,8 @@ func (a *Application) toCome(d policy.Decision) {
 }
 
 // without are Applications that are in no step because there are none.
-func (j *judgment) without(owned []*argocd.Projection) (all []Application) {
-	for _, p := range owned {
+func (j *judgment) without() (all []Application) {
+	for _, p := range j.Applications {
 		all = append(all, j.state(&p.Application))
 	}
 	return all
@@ -212,7 +203,7 @@ func (r *Rollout) sum(j *judgment) {
 				r.Done++
 				continue
 			}
-			if t := j.set.Recorded[a.Name].TransitionedAt; a.Believed != nil && a.Believed.Status != "Healthy" &&
+			if t := j.Set.Recorded[a.Name].TransitionedAt; a.Believed != nil && a.Believed.Status != "Healthy" &&
 				(since.IsZero() || t.Before(since)) {
 				since = t
 			}
@@ -261,16 +252,17 @@ func exempt(s settings.Settings) []string {
 
 // conditions are those of a 0-based step, of all its syncs that are to come. Where none is, there are those that hold
 // for the first Application, and the pause.
-func (j *judgment) conditions(preview *webhook.Preview, owned []*argocd.Projection, step int) []Condition {
+func (j *judgment) conditions(step int) []Condition {
 	var all []Condition
 	var first *argocd.Projection
 	waits := false
-	for _, p := range owned {
-		if policy.StepOf(j.set.Steps, p.Application.Labels) != step || policy.NotCounted(j.in, &p.Application) != "" {
+	for _, p := range j.Applications {
+		if policy.StepOf(j.Set.Steps, p.Application.Labels) != step || policy.NotCounted(j.Input, &p.Application) != "" {
 			continue
 		}
-		d, is := j.waiting[p.Name]
-		if is = is && d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced; is && !waits || first == nil {
+		s := j.waiting[p.Name]
+		is := s != nil && s.Outcome == policy.Deny && s.Reason != policy.AlreadySynced
+		if is && !waits || first == nil {
 			first, waits = p, is
 		}
 		if !is {
@@ -283,13 +275,15 @@ func (j *judgment) conditions(preview *webhook.Preview, owned []*argocd.Projecti
 		}
 	}
 	if first != nil {
-		in := preview.Target(j.set, owned, first)
-		_, is := j.waiting[first.Name]
-		all = append(all, met(in, j.waiting[first.Name], is, j.unmet[first.Name])...)
+		next, d, is := j.Next(first), policy.Decision{}, false
+		if s := j.waiting[first.Name]; s != nil {
+			d, is = s.Decision, true
+		}
+		all = append(all, met(next.Deploying(), d, is, j.unmet[first.Name])...)
 	}
-	if c := &j.in.Settings; !waits && c.Conditions.Paused.Has(step) && !c.Bypassed && !c.Off {
+	if c := &j.Input.Settings; !waits && c.Conditions.Paused.Has(step) && !c.Bypassed && !c.Off {
 		all = append(all, unmet(policy.Decision{
-			Reason: policy.Paused, ApplicationSet: j.set.Namespace + "/" + j.set.Name, Step: step,
+			Reason: policy.Paused, ApplicationSet: j.Set.Namespace + "/" + j.Set.Name, Step: step,
 			Detail: policy.Printable(c.Conditions.PausedWhy, mostText),
 		}))
 	}

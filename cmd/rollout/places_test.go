@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/webhook"
-	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/places"
 )
 
 // crowded has the only place of step 3 taken: its maxUpdate is 25% of four.
@@ -32,10 +31,10 @@ func (unreadable) Text(types.UID) (string, error) {
 }
 
 // keeping is the Preview of an installation that keeps maxUpdate.
-func keeping(known *rollout.Snapshot) *webhook.Preview {
-	return webhook.NewPreview(settings.Config{
-		Hold: true, Release: true, MaxUpdate: true, ServerAccounts: []string{"argocd-server"},
-	}, rollout.NewEvaluator(known), known, known, clocktesting.NewFakePassiveClock(now))
+func keeping(known *rollout.Snapshot, texts places.Texts) *webhook.Preview {
+	keeps := config
+	keeps.MaxUpdate = true
+	return webhook.NewPreview(keeps, knownBy(known), texts)
 }
 
 // TestMaxUpdateIsShown by get and explain, with what the gate says about a sync that has no place.
@@ -44,7 +43,7 @@ func TestMaxUpdateIsShown(t *testing.T) {
 	set, apps := scene(crowded)
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
-	r := rollout.Judge(keeping(known), known, known.Sets()[0])
+	r := rollout.Judge(keeping(known, nil).Outlook(known.Sets()[0]))
 	g.Expect(r.Problems).To(BeEmpty())
 	g.Expect(r.Line()).To(Equal("argocd/guestbook: Progressing, step 3/3, 2 of 6 done, waits (MaxUpdateReached: its " +
 		"maxUpdate is 1: guestbook-prod-1 (NotHealthy: Progressing))"))
@@ -62,7 +61,7 @@ func TestMaxUpdateIsShown(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return x
 	}
-	x := explain(keeping(known))
+	x := explain(keeping(known, nil))
 	g.Expect(x.Outcome).To(Equal(rollout.Held))
 	g.Expect(x.Message).To(Equal("step 3 of ApplicationSet argocd/guestbook may not sync yet (MaxUpdateReached: its " +
 		"maxUpdate is 1): guestbook-prod-1 (NotHealthy: Progressing). Next: wait until one of them is Healthy. The sync " +
@@ -74,12 +73,11 @@ func TestMaxUpdateIsShown(t *testing.T) {
 	}
 	golden.Expect(t, "explain-max-update.json", printed(t, "json", x))
 
-	blind := keeping(known)
-	blind.LookForPlaces(unreadable{})
+	blind := keeping(known, unreadable{})
 	problem := ContainElement(HavePrefix("the places of maxUpdate count by what the Applications show, and the gate may " +
 		"know of more, because its ConfigMaps cannot be read: configmaps is forbidden: "))
 	g.Expect(explain(blind).Problems).To(problem)
-	unread := rollout.Judge(blind, known, known.Sets()[0])
+	unread := rollout.Judge(blind.Outlook(known.Sets()[0]))
 	g.Expect(unread.Problems).To(problem)
 	s := screen.Screen{Width: 80}
 	lines := unread.Tree(s, now, false)

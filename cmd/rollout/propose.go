@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -45,11 +43,9 @@ type Deployment struct {
 
 // Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands
 // for the step that waits for an approval now. ask is nil where Applications deploy only what they were compared with.
-func Propose(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, ask Ask, step int, revision string,
-) (*Proposal, error) {
-	r := Judge(preview, known, set)
-	name, approve := set.Namespace+"/"+set.Name, preview.Settings(set).Conditions.Approve
+func Propose(o *outlook.Outlook, ask Ask, step int, revision string) (*Proposal, error) {
+	set, r := o.Set, Judge(o)
+	name, approve := set.Namespace+"/"+set.Name, o.Settings.Conditions.Approve
 	if r.Phase == Ungated {
 		return nil, fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
 	}
@@ -81,14 +77,13 @@ func Propose(
 			p.Waits = append(p.Waits, c)
 		}
 	}
-	in := preview.Input(set, nil)
-	owned := slices.DeleteFunc(slices.Clone(known.Owned(types.UID(set.UID))), func(a *argocd.Projection) bool {
-		return policy.StepOf(set.Steps, a.Application.Labels) != step-1 || policy.NotCounted(in, &a.Application) != ""
+	apps := slices.DeleteFunc(slices.Clone(o.Applications), func(a *argocd.Projection) bool {
+		return policy.StepOf(set.Steps, a.Application.Labels) != step-1 || policy.NotCounted(o.Input, &a.Application) != ""
 	})
 	if revision != "" {
-		return p.of(preview, known, set, owned, ask, revision)
+		return p.of(o, apps, ask, revision)
 	}
-	return p.ofAll(preview, known, set, owned, ask)
+	return p.ofAll(o, apps, ask)
 }
 
 // toApprove is the step that waits for an approval and for no earlier step, or else the only one that waits for an
@@ -122,16 +117,13 @@ func (r *Rollout) toApprove() (int, error) {
 }
 
 // ofAll proposes what the Applications of the step would deploy.
-func (p *Proposal) ofAll(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, ask Ask,
-) (*Proposal, error) {
-	owned := known.Owned(types.UID(set.UID))
-	waiting, unmet := preview.Waiting(set, owned), preview.Unmet(set, owned)
-	approved := preview.Settings(set).Conditions.Approved
-	name := fmt.Sprintf("step %d of ApplicationSet %s/%s", p.Step, set.Namespace, set.Name)
+func (p *Proposal) ofAll(o *outlook.Outlook, apps []*argocd.Projection, ask Ask) (*Proposal, error) {
+	waiting, approved := o.ToCome(), o.Settings.Conditions.Approved
+	name := fmt.Sprintf("step %d of ApplicationSet %s/%s", p.Step, o.Set.Namespace, o.Set.Name)
 	var uncompared []string
 	for _, app := range apps {
-		in := preview.Target(set, owned, app)
+		next := o.Next(app)
+		in := next.Deploying()
 		what := policy.ApprovalOf(in.Target.Wanted)
 		if !in.Target.SpecCompared || what == "" {
 			uncompared = append(uncompared, app.Name)
@@ -140,8 +132,7 @@ func (p *Proposal) ofAll(
 		if !slices.Contains(p.Current, what) {
 			p.Current = append(p.Current, what)
 		}
-		d, waits := waiting[app.Name]
-		if !waits || d.Reason == policy.AlreadySynced {
+		if s := waiting[app.Name]; s == nil || s.Reason == policy.AlreadySynced {
 			continue
 		}
 		revisions := revisionsOf(in.Target.Wanted)
@@ -150,7 +141,7 @@ func (p *Proposal) ofAll(
 		}
 		entry := p.entry(what)
 		entry.add(app, revisions)
-		needs := slices.ContainsFunc(unmet[app.Name], func(d policy.Decision) bool { return d.Reason == policy.NotApproved })
+		needs := slices.ContainsFunc(o.Unmet(&next), func(d policy.Decision) bool { return d.Reason == policy.NotApproved })
 		i := slices.IndexFunc(approved, func(a policy.Approval) bool { return a.Step == p.Step-1 && a.What == what })
 		if needs || i < 0 {
 			entry.Approved = "-"
@@ -182,16 +173,14 @@ func (p *Proposal) ofAll(
 const shortestPrefix = 4
 
 // of proposes exactly a revision, or the one whose beginning it is.
-func (p *Proposal) of(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, ask Ask,
-	revision string,
-) (*Proposal, error) {
+func (p *Proposal) of(o *outlook.Outlook, apps []*argocd.Projection, ask Ask, revision string) (*Proposal, error) {
 	if strings.ContainsAny(revision, ", \t\n") {
 		return nil, fmt.Errorf("--revision: %q is not a revision", revision)
 	}
-	owned, found := known.Owned(types.UID(set.UID)), map[string]*Deployment{}
+	found := map[string]*Deployment{}
 	for _, app := range apps {
-		in := preview.Target(set, owned, app)
+		next := o.Next(app)
+		in := next.Deploying()
 		what := policy.ApprovalOf(in.Target.Wanted)
 		if what == "" {
 			continue

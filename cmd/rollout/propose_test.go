@@ -19,7 +19,7 @@ func proposed(
 ) (*rollout.Proposal, error) {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
-	return rollout.Propose(preview(known), known, known.Sets()[0], nil, step, revision)
+	return rollout.Propose(preview(known).Outlook(known.Sets()[0]), nil, step, revision)
 }
 
 // TestProposeOnATrain asks the gate, which knows what the earlier steps have completed.
@@ -47,7 +47,7 @@ func TestProposeOnATrain(t *testing.T) {
 			set.Annotations = map[string]string{"stepgate.io/approve": "3", "stepgate.io/pin": "qualified"}
 			known, asked := rollout.NewSnapshot(), 0
 			known.Add(set, apps...)
-			p, err := rollout.Propose(preview(known), known, known.Sets()[0], func(string) rollout.Candidates {
+			p, err := rollout.Propose(preview(known).Outlook(known.Sets()[0]), func(string) rollout.Candidates {
 				asked++
 				return rollout.ParseCandidates(tc.said)
 			}, 3, tc.revision)

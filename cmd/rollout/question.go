@@ -67,7 +67,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	if q.Owner != "" {
 		x.ApplicationSet = app.Namespace + "/" + q.Owner
 		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
-			x.Steps, places = len(set.Steps), preview.PlacesProblem(set)
+			x.Steps, places = len(set.Steps), preview.Outlook(set).PlacesProblem()
 		}
 	}
 	request, err := Request(q.Live, operation, account)

@@ -85,15 +85,23 @@ func application(set *argo.ApplicationSet, name string, step int) *argo.Applicat
 func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...judge.SyncWindows) *rollout.Rollout {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
-	p := preview(known)
+	by := knownBy(known)
 	for _, w := range windows {
-		p.LookAt(w)
+		by.Windows = w
 	}
-	return rollout.Judge(p, known, known.Sets()[0])
+	return rollout.Judge(webhook.NewPreview(config, by, nil).Outlook(known.Sets()[0]))
 }
 
+// config is that of an installation.
+var config = settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}
+
 func preview(known *rollout.Snapshot) *webhook.Preview {
-	return webhook.NewPreview(settings.Config{
-		Hold: true, Release: true, ServerAccounts: []string{"argocd-server"},
-	}, rollout.NewEvaluator(known), known, known, clocktesting.NewFakePassiveClock(now))
+	return webhook.NewPreview(config, knownBy(known), nil)
+}
+
+// knownBy is what a Preview knows that has read a Snapshot now.
+func knownBy(known *rollout.Snapshot) judge.Dependencies {
+	return judge.Dependencies{
+		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Clock: clocktesting.NewFakePassiveClock(now),
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/course"
 )
 
 // APIVersion stands in everything that the command line prints as JSON or YAML.
@@ -77,6 +77,8 @@ type Rollout struct {
 	Alone bool `json:"alone,omitempty"`
 	// without are its Applications where it has no steps, and comes after others.
 	without []Application
+	// train says that Applications may deploy older candidates than what they were last compared with.
+	train bool
 }
 
 // DeepCopyObject implements runtime.Object.
@@ -96,7 +98,7 @@ type Step struct {
 	Done      int    `json:"done"`
 	// Candidate is what is deployed next, as the gate says, and what it lacks; absent where pinning is not qualified, or
 	// the gate was not asked.
-	Candidate *webhook.Candidate `json:"candidate,omitempty"`
+	Candidate *course.Candidate `json:"candidate,omitempty"`
 	// Conditions are what its syncs wait for beside the order: first those that do not hold, then those that hold.
 	Conditions   []Condition   `json:"conditions,omitempty"`
 	Applications []Application `json:"applications"`

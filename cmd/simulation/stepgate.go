@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/places"
@@ -123,11 +124,11 @@ func (r *replica) start() {
 	r.verified.parser = j.Parser
 	recorder := r.records.recorder(virtualClock{r.w})
 	requests := release.NewRequests(r, known{r}, virtualClock{r.w})
-	r.gate = webhook.NewGate(j, webhook.Dependencies{
+	way := &course.Course{Judge: j, Known: known{r}, Places: places.NewStore(&r.of.objects, reader, virtualClock{r.w})}
+	r.gate = webhook.NewGate(way, webhook.Dependencies{
 		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Requests: requests,
-		Places: places.NewStore(&r.of.objects, reader, virtualClock{r.w}),
 	})
-	r.mutator = webhook.NewMutator(r.gate, known{r})
+	r.mutator = webhook.NewMutator(r.gate)
 	r.releaser = release.New(j, known{r}, recorder.Waiting(), requests, r.w.delay)
 	r.releaser.VerifyWith(r)
 	if r.w.scenario.Start {

@@ -19,6 +19,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
@@ -131,19 +132,21 @@ func (b *builder) judges() (err error) {
 	}
 	judged.Evidence = b.verified
 	b.judge = judge.New(b.config, judged)
-	dependencies := webhook.Dependencies{
-		Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories), Requests: b.requests,
+	dependencies := webhook.Dependencies{Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories)}
+	if b.config.Release {
+		dependencies.Requests = b.requests
 	}
+	way := &course.Course{Judge: b.judge, Known: b.known}
 	if b.config.MaxUpdate {
 		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace)}
-		dependencies.Places = places.NewStore(objects, reader, clock.RealClock{})
+		way.Places = places.NewStore(objects, reader, clock.RealClock{})
 		b.sweeper = &places.Sweeper{Kept: objects, Sets: live}
 	}
 	b.gathered = record.NewGathered(b.waiting, record.NewExemptions(b.judge.Parser, b.known, &scope{
 		Namespaces: o.Gate.Namespaces, versions: b.background.Versions,
 	}, b.log))
 	b.registry.MustRegister(record.NewWatches(b.known.Watched, o.Gate.Namespaces.Watched()), b.gathered)
-	b.gate = webhook.NewGate(b.judge, dependencies)
+	b.gate = webhook.NewGate(way, dependencies)
 	return nil
 }
 
@@ -193,7 +196,7 @@ func (b *builder) serve() error {
 	b.server, err = server.Listen(server.Options{
 		Address: o.Addresses.Webhook,
 		Handlers: map[string]admission.Handler{
-			webhook.ValidatePath: b.gate, webhook.MutatePath: webhook.NewMutator(b.gate, b.known),
+			webhook.ValidatePath: b.gate, webhook.MutatePath: webhook.NewMutator(b.gate),
 			webhook.MutateApplicationSetPath:   webhook.NewStamper(b.config, b.known, clock.RealClock{}),
 			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, b.metrics, clock.RealClock{}),
 		},

@@ -83,11 +83,11 @@ func (a *approve) approveAs(
 	gate := installation(ctx, r.clients.Clientset, name.Namespace)
 	problem := r.addWindows(ctx, gate, known)
 	set, _ := known.Set(name)
-	preview, ask := r.preview(gate, known), rollout.Ask(nil)
-	if preview.Settings(set).Train {
+	ahead, ask := r.preview(gate, known).Outlook(set), rollout.Ask(nil)
+	if ahead.Settings.Train {
 		ask = r.ask(ctx, name.Namespace, &problem)
 	}
-	proposal, err := rollout.Propose(preview, known, set, ask, a.step, a.revision)
+	proposal, err := rollout.Propose(ahead, ask, a.step, a.revision)
 	if err != nil {
 		return nil, err
 	}

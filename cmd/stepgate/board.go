@@ -175,13 +175,10 @@ func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout
 		}
 		return nil
 	}
-	r := rollout.Judge(preview, known, set)
-	if preview.Settings(set).Train {
-		problem := ""
-		r.AskGate(b.askSeldom(ctx, name.Namespace, &problem))
-		if problem != "" {
-			r.Problems = append(r.Problems, problem)
-		}
+	r, problem := rollout.Judge(preview.Outlook(set)), ""
+	r.AskGate(b.askSeldom(ctx, name.Namespace, &problem))
+	if problem != "" {
+		r.Problems = append(r.Problems, problem)
 	}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/course"
 )
 
 // candidates asks the gate what an Application could deploy: a server dry run of a sync, of which the gate's mutating
@@ -30,7 +30,7 @@ func (r *rollouts) candidates(
 	before := app.DeepCopy()
 	app.Operation = &argo.Operation{
 		InitiatedBy: argo.OperationInitiator{Automated: true}, Sync: &argo.SyncOperation{},
-		Info: []*argo.Info{{Name: webhook.CandidatesInfo, Value: "list"}},
+		Info: []*argo.Info{{Name: course.CandidatesInfo, Value: "list"}},
 	}
 	err = objects.Patch(ctx, app, client.MergeFrom(before), client.DryRunAll)
 	all = rollout.ParseCandidates(said.Take())

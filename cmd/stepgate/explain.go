@@ -125,8 +125,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		}
 		return app
 	})
-	if set, _ := known.Set(owner); set != nil && e.operation == "" && x.Step > 1 &&
-		r.preview(gate, known).Settings(set).Train {
+	if e.operation == "" && x.HasCandidates() {
 		problem := ""
 		if x.Candidates, problem = r.candidates(ctx, name); problem != "" {
 			x.Problems = append(x.Problems, problem)

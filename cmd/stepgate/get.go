@@ -78,9 +78,7 @@ func (g *get) run(ctx context.Context, args []string) error {
 	problem := r.addWindows(ctx, gate, known)
 	list := g.judge(r, gate, known, name)
 	if name != nil {
-		if set, _ := known.Set(*name); r.preview(gate, known).Settings(set).Train {
-			list.Items[0].AskGate(r.ask(ctx, name.Namespace, &problem))
-		}
+		list.Items[0].AskGate(r.ask(ctx, name.Namespace, &problem))
 	}
 	if name != nil && problem != "" {
 		list.Items[0].Problems = append(list.Items[0].Problems, problem)
@@ -103,7 +101,7 @@ func (g *get) judge(r *rollouts, gate installed, known rollout.Known, name *type
 	if name == nil {
 		list.Items = rollout.Every(preview, known, g.all)
 	} else if set, _ := known.Set(*name); set != nil {
-		list.Items = append(list.Items, rollout.Judge(preview, known, set))
+		list.Items = append(list.Items, rollout.Judge(preview.Outlook(set)))
 	}
 	return list
 }

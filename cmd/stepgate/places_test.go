@@ -35,7 +35,7 @@ func TestThePlacesOfTheInstallation(t *testing.T) {
 		r := &rollouts{cli: &cli{}, clients: &kube.Cluster{Clientset: clientset}}
 		gate := installation(t.Context(), clientset, "argocd")
 		g.Expect(gate.by).To(Equal("the settings of Deployment stepgate/stepgate"))
-		return rollout.Judge(r.preview(gate, known), known, known.Sets()[0])
+		return rollout.Judge(r.preview(gate, known).Outlook(known.Sets()[0]))
 	}
 	sentence := func(r *rollout.Rollout) string {
 		for _, app := range r.Steps[2].Applications {

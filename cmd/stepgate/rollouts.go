@@ -64,15 +64,18 @@ func (c *cli) rollouts() (*rollouts, error) {
 
 // preview judges as the installation would that gates a namespace.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
-	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, clock.RealClock{})
-	preview.LookAt(judge.ProjectWindows{Known: known})
+	by := judge.Dependencies{
+		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
+		Clock: clock.RealClock{},
+	}
+	var texts places.Texts
 	if gate.places != "" {
-		preview.LookForPlaces(r.places.of(r.clients.Clientset, gate.places))
+		texts = r.places.of(r.clients.Clientset, gate.places)
 	}
 	if r.objects != nil && gate.exists {
-		preview.LookFor(evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects)))
+		by.Evidence = evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects))
 	}
-	return preview
+	return webhook.NewPreview(gate.config, by, texts)
 }
 
 // addWindows reads the sync windows that the installation looks at. Without the right to do so they all count as open,

@@ -257,7 +257,7 @@ func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
 	known.Add(set, apps...)
 	r := &rollouts{cli: newCLI(genericiooptions.IOStreams{})}
 	seen := argocd.NewApplicationSet(set)
-	proposal, err := rollout.Propose(r.preview(enforcing, known), known, seen, nil, 3, "")
+	proposal, err := rollout.Propose(r.preview(enforcing, known).Outlook(seen), nil, 3, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	a := &approve{verb: verbOf(out)}
 	a.dryRun = dryRun

@@ -83,7 +83,7 @@ func (w *wait) run(ctx context.Context, args []string) error {
 		if found == nil {
 			return true, noSet(set)
 		}
-		now := rollout.Judge(r.preview(gate, known), known, found)
+		now := rollout.Judge(r.preview(gate, known).Outlook(found))
 		reached, text, err := goal.Reached(now)
 		if err != nil {
 			return true, err

@@ -29,6 +29,7 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/server"
@@ -131,7 +132,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	j := judge.New(settings.Config{}, judge.Dependencies{
 		Live: oracle.New(live, counting{metrics, reads}), Histories: unwatched{known}, Clock: clock.RealClock{},
 	})
-	gate := webhook.NewGate(j, webhook.Dependencies{Lookup: always{}, Record: recorder})
+	gate := webhook.NewGate(&course.Course{Judge: j, Known: known}, webhook.Dependencies{Lookup: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
 

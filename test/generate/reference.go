@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
@@ -97,7 +98,7 @@ func annotationsPage() (string, error) {
 		{code(evidence.ForLabel), "a label of an AnalysisRun that stepgate has created", "stepgate",
 			"The UID of the ApplicationSet for which it counts (`--verify-create`)."},
 		{code(notify.Label), "a label of a ConfigMap of stepgate's own", "stepgate", "What was sent (`--notifications`)."},
-		{code(webhook.CandidatesInfo), "an entry of `operation.info` in a server dry run", "the command line",
+		{code(course.CandidatesInfo), "an entry of `operation.info` in a server dry run", "the command line",
 			"stepgate answers with a warning for each revision that could be deployed."},
 		{code(webhook.SelfTestInfo), "an entry of `operation.info` in a server dry run; a label of the objects of a self-test",
 			"the command line", "stepgate answers with a warning: the mutating webhook works."},

@@ -112,8 +112,12 @@ func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
 		return false
 	}
 	o.apps[name] = p
-	if p.Owner != "" {
-		o.owned[p.Owner] = append(o.owned[p.Owner], p)
+	owner := p.Owner
+	if p.FollowsAlone() {
+		owner = p.UID // it has the form of an ApplicationSet
+	}
+	if owner != "" {
+		o.owned[owner] = append(o.owned[owner], p)
 	}
 	return true
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/order"
-	"github.com/stepgate/stepgate/webhook/release"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -132,11 +132,8 @@ func TestAThirdDeclarerIsHeardWithoutARead(t *testing.T) {
 		Known: known, Histories: &scenario.Watch{At: 5}, Clock: scenario.AtNoon, Declarers: []order.Declarer{declared},
 	})
 	set := argocd.NewApplicationSet(c.Sets[0])
-	in := policy.Input{
-		ApplicationSet: &set.ApplicationSet, Siblings: judge.Placed(&set.ApplicationSet, known.Owned(types.UID(set.UID))),
-	}
 	decide := func() policy.Decision {
-		return release.NewDeciding(j, set, known).Of(in, argocd.NewProjection(c.Apps[0]))
+		return outlook.New(j, set, known, nil).Next(argocd.NewProjection(c.Apps[0])).Decision
 	}
 	d := decide()
 	g.Expect(d.Reason).To(Equal(policy.DependencyNotDone))

@@ -36,16 +36,16 @@ func NewView(known Known, texts Texts, clock clock.PassiveClock) *View {
 
 // Take says what Store.Take would, and takes nothing.
 func (v *View) Take(_ context.Context, c Claim) (full *policy.Places, err error) {
-	if full := v.Look(c.Set).Places(&c); full != nil && full.Free() == 0 {
+	if full := v.Look(c.Set, v.known.Owned(types.UID(c.Set.UID))).Places(&c); full != nil && full.Free() == 0 {
 		return full, nil
 	}
 	return nil, nil
 }
 
-// Look looks at the places of an ApplicationSet.
-func (v *View) Look(set *argocd.ApplicationSet) *Sight {
+// Look looks at the places of an ApplicationSet, of which these are the Applications.
+func (v *View) Look(set *argocd.ApplicationSet, owned []*argocd.Projection) *Sight {
 	s := &Sight{set: set, now: v.clock, apps: map[string]*argocd.Projection{}, counts: map[counted]*counts{}}
-	for _, p := range v.known.Owned(types.UID(set.UID)) {
+	for _, p := range owned {
 		s.siblings = append(s.siblings, set.Place(&p.Application))
 		s.apps[p.Name] = p
 	}
@@ -179,11 +179,4 @@ func (s *Sight) add(n *counts, c *Claim, sibling *policy.Sibling) {
 	if under || in {
 		n.all.is(sibling.Application, why)
 	}
-}
-
-// Seen are the places of a step that are taken by what is known of its Applications, without those that are known to
-// the object alone; nil if the step has no maxUpdate. It is a guess for whoever waits for a place.
-func Seen(set *argocd.ApplicationSet, all []policy.Sibling, claim *Claim) *policy.Places {
-	s := &Sight{set: set, siblings: all, counts: map[counted]*counts{}}
-	return s.Places(claim)
 }

@@ -1,8 +1,7 @@
 package release
 
 import (
-	"cmp"
-	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,20 +9,20 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // look is one look at an ApplicationSet.
 type look struct {
+	*outlook.Outlook
 	name        types.NamespacedName
-	set         *argocd.ApplicationSet
-	settings    settings.Settings
-	in          policy.Input
-	owned       []*argocd.Projection
 	byName      map[string]*argocd.Projection
 	before, now *waitingSet
-	// deciding keeps what was decided about Applications that are alike.
-	deciding *Deciding
+	// gated is the Outlook without a bypass.
+	gated func() *outlook.Outlook
+	// wants are the needs of syncs that are alike, and of what those were compared with, that somebody has asked for.
+	wants, wantsNewest map[policy.Key]bool
 	// again is after how long to look again; zero when nothing waits.
 	again  time.Duration
 	wanted []need
@@ -48,55 +47,43 @@ func (l *look) project(c need, known judge.KnownSets) *argocd.Projection {
 func (r *Releaser) reconcile(
 	name types.NamespacedName, set *argocd.ApplicationSet, before, now *waitingSet,
 ) (again time.Duration) {
-	owned, deciding := byName(r.known.Owned(types.UID(set.UID))), NewDeciding(r.judge, set, r.known)
-	deciding.weigh = r.weigh
-	s := deciding.settings
+	ahead := outlook.Weighing(r.weigh, r.judge, set, r.known, r.view)
 	l := &look{
-		name: name, set: set, settings: s, owned: owned, deciding: deciding, before: before, now: now,
+		Outlook: ahead, name: name, before: before, now: now, gated: sync.OnceValue(ahead.WithoutBypass),
 		byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{}, turns: map[int][]policy.Blocker{},
-		in: policy.Input{
-			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
-		},
+		wants: map[policy.Key]bool{}, wantsNewest: map[policy.Key]bool{},
 	}
-	l.in.Evidence = r.judge.KnownEvidence(s)
-	for _, p := range owned {
+	for _, p := range l.Applications {
 		l.byName[p.Name] = p
 		r.waiting.Drop(p)
 		if started, asked := before.starting[p.Name]; asked && started.underWay(p, r.judge.Clock.Now()) {
 			now.starting[p.Name] = started
 		}
 	}
-	for _, p := range owned {
-		if s.Mode == settings.Enforce && set.RollingSync && unrecorded(p, &set.ApplicationSet) {
+	for _, p := range l.Applications {
+		if l.Settings.Mode == settings.Enforce && set.RollingSync && unrecorded(p, &set.ApplicationSet) {
 			l.lookAfter(reconcileEvery)
 			l.wanted = append(l.wanted, need{
 				app: nameOf(p), step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
 		}
-		if r.retries(p, set, s) {
+		if r.retries(p, set, l.Settings) {
 			r.endRetries(l, p)
 		}
-		starts := r.starts(p, set, s)
-		if (starts || waits(p, &set.ApplicationSet)) && (s.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
+		starts := r.starts(p, set, l.Settings)
+		if (starts || waits(p, &set.ApplicationSet)) && (l.Settings.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
 			r.lookAt(l, p, starts)
 		}
 	}
-	l.wanted = append(l.wanted, unproven(set, owned, l.train)...)
+	l.wanted = append(l.wanted, unproven(set, l.Applications, l.train)...)
 	return min(l.again, r.requestAll(inTurn(l.wanted), l))
-}
-
-// byName are Applications by name: the first of some that are alike is the same in each look, and so is who has a turn.
-func byName(owned []*argocd.Projection) []*argocd.Projection {
-	return slices.SortedFunc(slices.Values(owned), func(a, b *argocd.Projection) int {
-		return cmp.Compare(a.Name, b.Name)
-	})
 }
 
 // lookAt looks at an Application that waits. starts says that stepgate starts its sync.
 func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
-	set := &l.set.ApplicationSet
-	found, d := r.decide(l, l.in, p)
-	if l.settings.Mode != settings.Enforce {
+	set := &l.Set.ApplicationSet
+	found, d := l.decide(l.Outlook, p)
+	if l.Settings.Mode != settings.Enforce {
 		d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 	}
 	if (d.Reason == policy.NotSelected || d.Reason == policy.NotRollingSync) && !r.waiting.Waits(p.UID) {
@@ -106,7 +93,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		l.lookAfter(overdue)
 		return
 	}
-	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
+	if until := found.At.Sub(r.judge.Clock.Now()); until > 0 {
 		l.lookAfter(until)
 	}
 	if d.Outcome == policy.Deny && !starts && unnoticed(p, set) {
@@ -126,44 +113,42 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application
 	}
 	if d.Outcome == policy.Allow {
-		r.reserve(l, p, &found.best)
+		r.reserve(l, p, &found.Best)
 	}
-	if starts && !l.in.Settings.Bypassed && r.startIfDue(l, p, &found.best, d) {
+	if starts && !l.Input.Settings.Bypassed && r.startIfDue(l, p, &found.Best, d) {
 		return
 	}
-	if starts && l.in.Settings.Bypassed {
+	if starts && l.Input.Settings.Bypassed {
 		r.startInBypass(l, p)
 	}
 	r.haveCompared(l, p, &found, d)
 }
 
-// decide decides about the sync that an Application waits for. d is the decision with the places of the step in mind.
-func (r *Releaser) decide(l *look, in policy.Input, p *argocd.Projection) (found decided, d policy.Decision) {
-	found = l.deciding.decide(in, p, l.byName[l.before.blockedBy[p.Name]])
-	found.best.Decision = l.deciding.after(&found, p)
-	return found, found.best.Crowded(r.room(l, p, &found.best))
+// decide decides about the sync that an Application waits for. d is the decision with the turns of others in mind.
+func (l *look) decide(o *outlook.Outlook, p *argocd.Projection) (found outlook.Sync, d policy.Decision) {
+	found = o.NextUnless(p, l.byName[l.before.blockedBy[p.Name]])
+	return found, found.Best.Crowded(l.room(&found))
 }
 
 // haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided
 // about it. What holds all up that are alike is asked for once.
-func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *decided, d policy.Decision) {
-	if alike := found.alike; alike == nil || d.Outcome != policy.Deny || alike.best.Outcome != policy.Deny ||
-		once(d, &alike.wanted) {
-		l.wanted = append(append(l.wanted, r.needed(d, found.best.Sources, p)...), idle(d, l.byName)...)
+func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *outlook.Sync, d policy.Decision) {
+	if !found.DeniesAlike || d.Outcome != policy.Deny || once(d, l.wants, found.Alike) {
+		l.wanted = append(append(l.wanted, r.needed(d, found.Best.Sources, p)...), idle(d, l.byName)...)
 	}
-	if found.in.Settings.Train && d.Outcome == policy.Deny {
+	if found.Input.Settings.Train && d.Outcome == policy.Deny {
 		l.train = max(l.train, d.Step)
-		if !found.best.Compared && once(found.newest.Decision, &found.alike.wantedNewest) {
-			l.wanted = append(l.wanted, r.needed(found.newest.Decision, found.newest.Sources, p)...)
+		if !found.Best.Compared && once(found.Newest.Decision, l.wantsNewest, found.Alike) {
+			l.wanted = append(l.wanted, r.needed(found.Newest.Decision, found.Newest.Sources, p)...)
 		}
 	}
 }
 
 // once reports whether something holds up the Application alone, or nobody has asked for what holds all up that are
 // alike.
-func once(d policy.Decision, asked *bool) bool {
-	first := !*asked || len(d.Blockers) == 0
-	*asked = true
+func once(d policy.Decision, asked map[policy.Key]bool, alike policy.Key) bool {
+	first := !asked[alike] || len(d.Blockers) == 0
+	asked[alike] = true
 	return first
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/outlook"
+	taken "github.com/stepgate/stepgate/webhook/places"
 )
 
 const (
@@ -76,8 +78,10 @@ type Releaser struct {
 	refresh *Requests
 	starter Starter // nil if stepgate starts nothing
 	creator Creator // nil if stepgate creates no evidence
-	weigh   weigher
-	random  func(time.Duration) time.Duration
+	weigh   outlook.Weigh
+	// view tells who has the places of steps, by what the Applications show.
+	view   *taken.View
+	random func(time.Duration) time.Duration
 
 	// mu guards sets, and is not held while one is looked at: no ApplicationSet waits for another.
 	mu   sync.Mutex
@@ -129,7 +133,8 @@ func New(
 	j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh *Requests, random func(time.Duration) time.Duration,
 ) *Releaser {
 	return &Releaser{
-		judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random,
+		judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh,
+		view: taken.NewView(known, nil, j.Clock), random: random,
 		sets: map[types.NamespacedName]*waitingSet{},
 	}
 }

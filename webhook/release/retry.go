@@ -23,17 +23,15 @@ func (r *Releaser) retries(p *argocd.Projection, set *argocd.ApplicationSet, s s
 // endRetries has a sync terminated that is tried again and again, if it has been overtaken: the rule lets the Application
 // deploy something newer. Argo CD would go on with what has failed, and nobody starts anything else meanwhile.
 func (r *Releaser) endRetries(l *look, p *argocd.Projection) {
-	in := l.in
-	in.Settings.Bypassed = false
-	found, d := r.decide(l, in, p)
-	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
+	found, d := l.decide(l.gated(), p)
+	if until := found.At.Sub(r.judge.Clock.Now()); until > 0 {
 		l.lookAfter(until)
 	}
 	l.lookAfter(reconcileEvery)
 	switch {
-	case !r.overtaken(l, p, &found.best) || r.staysBack(l, p, &found.best):
+	case !r.overtaken(l, p, &found.Best) || r.staysBack(l, p, &found.Best):
 	case d.Outcome == policy.Allow:
-		l.lookAfter(r.terminate(l, p, &found.best))
+		l.lookAfter(r.terminate(l, p, &found.Best))
 	case d.Outcome == policy.Deny:
 		r.haveCompared(l, p, &found, d)
 	}
@@ -63,7 +61,7 @@ func (r *Releaser) terminate(l *look, p *argocd.Projection, c *policy.Candidate)
 		return reconcileEvery
 	}
 	r.starter.Start(Start{
-		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
+		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.Set.Name, Step: c.Step,
 		ResourceVersion: p.ResourceVersion, Terminates: true, Until: clock.Add(startTimeout),
 	})
 	l.now.due[key] = &due{since: clock, asked: q.asked + 1}

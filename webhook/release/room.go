@@ -5,34 +5,27 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	taken "github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
-// room are the places of the step of an Application that may go; nil if nobody counts them. It goes by what is known
-// without a read, and knows no place of a write that is not stored yet: the webhook counts those, and the sync is asked
-// for again. As many Applications have a turn as places are free.
-func (r *Releaser) room(l *look, p *argocd.Projection, c *policy.Candidate) *policy.Places {
-	if !r.judge.Config.MaxUpdate || c.Outcome != policy.Allow || c.Step < 0 {
-		return nil
+// room are the places of the step of a sync that may go, with the turns of others; nil if nobody counts them. It goes by
+// what is known without a read, and knows no place of a write that is not stored yet: the webhook counts those, and the
+// sync is asked for again. As many Applications have a turn as places are free.
+func (l *look) room(s *outlook.Sync) *policy.Places {
+	if s.Places == nil || s.Places.Most == 0 {
+		return s.Places
 	}
-	s := &l.settings.Settings
-	history := r.judge.Histories.History(&l.set.ApplicationSet, 0, 0)
-	claim := taken.Claim{Set: l.set, Step: c.Step, Application: p.Name}.
-		Within(s, nil, p.Application.Labels, history.Past(p.Name))
-	seen := taken.Seen(l.set, l.in.Siblings, &claim)
-	if seen == nil || seen.Most == 0 {
-		return seen
-	}
-	for _, b := range l.turns[c.Step] {
-		track := s.TrackOf(l.byName[b.Application].Application.Labels)
-		if claim.Track != "" && track != "" && track != claim.Track {
+	all := policy.Places{Most: s.Places.Most, Taken: slices.Clone(s.Places.Taken)}
+	for _, b := range l.turns[s.Best.Step] {
+		track := l.Settings.TrackOf(l.byName[b.Application].Application.Labels)
+		if s.Track != "" && track != "" && track != s.Track {
 			continue
 		}
-		if !slices.ContainsFunc(seen.Taken, func(t policy.Blocker) bool { return t.Application == b.Application }) {
-			seen.Taken = append(seen.Taken, b)
+		if !slices.ContainsFunc(all.Taken, func(t policy.Blocker) bool { return t.Application == b.Application }) {
+			all.Taken = append(all.Taken, b)
 		}
 	}
-	return seen
+	return &all
 }
 
 // reserve leaves one place less for the others while an Application has its turn, unless it has been asked for long ago,

@@ -165,7 +165,7 @@ func (r *Releaser) wentBack(l *look, p *argocd.Projection, c *policy.Candidate) 
 // begun to sync since.
 func (r *Releaser) cameLater(l *look, p *argocd.Projection, c *policy.Candidate) bool {
 	if c.Compared {
-		recorded := l.set.Recorded[p.Name]
+		recorded := l.Set.Recorded[p.Name]
 		return (recorded.Healthy || !recorded.Started) && recorded.TransitionedAt.After(p.ByHand)
 	}
 	return r.begunSince(l, c, p.ByHand)
@@ -173,8 +173,8 @@ func (r *Releaser) cameLater(l *look, p *argocd.Projection, c *policy.Candidate)
 
 // begunSince reports whether an earlier step has begun to sync a candidate since a time.
 func (r *Releaser) begunSince(l *look, c *policy.Candidate, since time.Time) bool {
-	seen := r.judge.Histories.History(&l.set.ApplicationSet, 0, 0)
-	return slices.ContainsFunc(l.in.Siblings, func(sibling policy.Sibling) bool {
+	seen := r.judge.Histories.History(&l.Set.ApplicationSet, 0, 0)
+	return slices.ContainsFunc(l.Input.Siblings, func(sibling policy.Sibling) bool {
 		return 0 <= sibling.Step && sibling.Step < c.Step && slices.ContainsFunc(seen.Past(sibling.Name).Completions,
 			func(done policy.Completion) bool {
 				return done.OperatedAt.After(since) && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
@@ -203,29 +203,27 @@ func (r *Releaser) startIfDue(
 // staysBack reports whether an Application has failed at a candidate, or somebody may have taken it back from that, and
 // the ApplicationSet controller does not ask for it either.
 func (r *Releaser) staysBack(l *look, p *argocd.Projection, c *policy.Candidate) bool {
-	return !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c))
+	return !l.Set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c))
 }
 
 // startInBypass has started what would be due without the bypass, which stops nothing: Argo CD may ask for anything
 // meanwhile, and does not ask for everything.
 func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
-	in := l.in
-	in.Settings.Bypassed = false
-	found, d := r.decide(l, in, p)
+	found, d := l.decide(l.gated(), p)
 	if overdue := r.overdue(l, d, p); overdue > 0 {
 		l.lookAfter(overdue)
 		return
 	}
-	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
+	if until := found.At.Sub(r.judge.Clock.Now()); until > 0 {
 		l.lookAfter(until)
 	}
 	if d.Reason == policy.Unverified && !d.Refused {
 		r.verify(l, &found)
 	}
 	if d.Outcome == policy.Allow {
-		r.reserve(l, p, &found.best)
+		r.reserve(l, p, &found.Best)
 	}
-	if !r.startIfDue(l, p, &found.best, d) && d.Outcome == policy.Deny {
+	if !r.startIfDue(l, p, &found.Best, d) && d.Outcome == policy.Deny {
 		r.haveCompared(l, p, &found, d)
 	}
 }
@@ -238,7 +236,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
 	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
 	q := l.before.due[key]
-	recorded, all, turn := l.set.Recorded[p.Name], l.places(c.Step), l.turn(p.Name, true, clock)
+	recorded, all, turn := l.Set.Recorded[p.Name], l.places(c.Step), l.turn(p.Name, true, clock)
 	if q == nil {
 		q = &due{since: clock}
 	}
@@ -250,7 +248,7 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 		return reconcileEvery // something has to change first
 	}
 	s := Start{
-		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
+		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.Set.Name, Step: c.Step,
 		ResourceVersion: p.ResourceVersion, Asked: recorded.Pending,
 		Altered: c.Compared && p.Application.LastSync.AtCompared && r.altered(p) && !hasFailed(p, c),
 		Until:   clock.Add(startTimeout),
@@ -267,7 +265,7 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 // places are those of a step, found once in a look.
 func (l *look) places(step int) *places {
 	if l.placesOf[step] == nil {
-		l.placesOf[step] = newPlaces(l.set, l.owned, step)
+		l.placesOf[step] = newPlaces(l.Set, l.Applications, step)
 	}
 	return l.placesOf[step]
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -18,13 +19,13 @@ type Creator interface {
 func (r *Releaser) VerifyWith(c Creator) { r.creator = c }
 
 // verify has the objects created that a candidate lacks, and that nobody else creates.
-func (r *Releaser) verify(l *look, found *decided) {
-	if r.creator == nil || l.settings.Mode != settings.Enforce {
+func (r *Releaser) verify(l *look, found *outlook.Sync) {
+	if r.creator == nil || l.Settings.Mode != settings.Enforce {
 		return
 	}
-	for _, v := range l.settings.Verify {
-		if v.Step == found.best.Step && v.Template != "" {
-			r.creator.Create(&l.set.ApplicationSet, v, policy.ApprovalOf(found.best.Sources), found.in.Respecified())
+	for _, v := range l.Settings.Verify {
+		if v.Step == found.Best.Step && v.Template != "" {
+			r.creator.Create(&l.Set.ApplicationSet, v, policy.ApprovalOf(found.Best.Sources), found.Input.Respecified())
 		}
 	}
 }

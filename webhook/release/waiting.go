@@ -53,7 +53,7 @@ func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 // and for the syncs of other steps. A sync that has failed is not started again by Argo CD. The time begins with the
 // first comparison that has found something to deploy: newer commits, and drift, do not put it off.
 func (r *Releaser) overdue(l *look, d policy.Decision, p *argocd.Projection) time.Duration {
-	set := &l.set.ApplicationSet
+	set := &l.Set.ApplicationSet
 	a, last := &p.Application, &p.Application.LastFull
 	if d.Reason != policy.FirstStep || r.waiting.Waits(p.UID) {
 		return 0

@@ -38,7 +38,7 @@ const (
 	revision    = "policy/revision.go"
 	target      = "webhook/argocd/target.go"
 	pin         = "webhook/argocd/pin.go"
-	hold        = "webhook/mutate.go"
+	way         = "webhook/course/course.go"
 	release     = "webhook/release/look.go"
 	need        = "webhook/release/need.go"
 	deployed    = "webhook/history/deployed.go"
@@ -66,7 +66,7 @@ func parts() []part {
 
 func ofFindings() []part {
 	return []part{
-		take("Pin", hold, `pin = m.pin(w, in)`, `pin = pinned{}`).and(evaluate, ` notPinned,`, ``),
+		take("Pin", way, `way.Pin = c.pin(w, way.Input)`, `way.Pin = Pin{}`).and(evaluate, ` notPinned,`, ``),
 		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``,
 			`p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))`, ``,
 			`sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).

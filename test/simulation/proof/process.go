@@ -23,6 +23,7 @@ import (
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -52,10 +53,10 @@ func (g *gate) process(w *world) *process {
 	p.judge = judge.New(config, judge.Dependencies{
 		Live: judge.NewLiveEvaluator(siblings.NewReader(p, p)), Histories: p, Windows: nil, Clock: p,
 	})
-	p.gate = webhook.NewGate(p.judge, webhook.Dependencies{
+	p.gate = webhook.NewGate(&course.Course{Judge: p.judge, Known: known{p}}, webhook.Dependencies{
 		Record: g.records.recorder(p), Lookup: siblings.NewLookup(p, p.Histories),
 	})
-	p.mutator = webhook.NewMutator(p.gate, known{p})
+	p.mutator = webhook.NewMutator(p.gate)
 	p.Place(&g.project.ApplicationSet)
 	var log []*told
 	for t := p.w.log; t != nil; t = t.before {

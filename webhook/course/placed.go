@@ -1,4 +1,4 @@
-package webhook
+package course
 
 import (
 	"context"
@@ -23,31 +23,20 @@ type Places interface {
 // nobody has seen the operation stored for 10 s, the place is free again: another webhook has refused the write, or the
 // caller is no API server. The other webhook of stepgate, a retry of the API server and a retry of the sender find the
 // place taken for them already.
-func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judge.Verdict {
-	if !g.judge.Config.MaxUpdate || w.DryRun || v.Err != nil || v.Outcome != policy.Allow || v.Set == nil ||
-		v.Settings.Mode != settings.Enforce || g.repairs(w, v) {
+func (c *Course) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judge.Verdict {
+	controller := c.Judge.IsApplicationSetController(w.User)
+	if !c.Judge.Config.MaxUpdate || w.DryRun || v.Err != nil || v.Outcome != policy.Allow || v.Set == nil ||
+		v.Settings.Mode != settings.Enforce || v.Repairs(w.Target.Operation.Automated && !controller) {
 		return v
 	}
-	c := places.Claim{
+	claim := places.Claim{
 		Set: v.Set, Application: w.Target.Name, UID: w.UID, Step: v.Step, Operation: w.App.Operation.Fingerprint(),
-		ByHand: !w.Target.Operation.Automated && !g.judge.IsApplicationSetController(w.User),
+		ByHand: !w.Target.Operation.Automated && !controller,
 	}
 	if w.Old != nil {
-		c.Version = w.Old.Metadata.ResourceVersion
+		claim.Version = w.Old.Metadata.ResourceVersion
 	}
-	seen := g.judge.Histories.History(&v.Set.ApplicationSet, 0, 0)
-	c = c.Within(&v.Settings.Settings, w.Target.OldLabels, w.Target.Labels, seen.Past(w.Target.Name))
-	return v.Placed(g.Places.Take(ctx, c))
-}
-
-// repairs reports whether a write deploys nothing new, and must not wait for others, which may be what is broken: a
-// rollback, and a self-heal of auto-sync. The ApplicationSet controller and people also sync what is deployed, as a part
-// of a rollout.
-func (g *Gate) repairs(w *judge.Write, v judge.Verdict) bool {
-	return repairs(v.Decision, w.Target.Operation.Automated && !g.judge.IsApplicationSetController(w.User))
-}
-
-// repairs is Gate.repairs of a decision; autoSync says that the application controller syncs by itself.
-func repairs(d policy.Decision, autoSync bool) bool {
-	return d.Reason == policy.Rollback || d.Reason == policy.SelfHeal && autoSync
+	seen := c.Judge.Histories.History(&v.Set.ApplicationSet, 0, 0)
+	claim = claim.Within(&v.Settings.Settings, w.Target.OldLabels, w.Target.Labels, seen.Past(w.Target.Name))
+	return v.Placed(c.Places.Take(ctx, claim))
 }

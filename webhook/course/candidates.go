@@ -1,7 +1,6 @@
-package webhook
+package course
 
 import (
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -37,27 +36,13 @@ type Candidate struct {
 	Until   *time.Time    `json:"until,omitempty"`
 }
 
-// candidates are the warnings about the candidates of a write, as far as is known without a read.
-func (m *Mutator) candidates(w *judge.Write, in policy.Input) (warnings []string) {
-	if !w.DryRun || w.Info(CandidatesInfo) == "" {
-		return nil
-	}
-	for _, c := range m.candidatesOf(in) {
-		text, err := json.Marshal(c)
-		if err == nil && len(CandidateWarning)+len(text) <= maxWarning {
-			warnings = append(warnings, CandidateWarning+string(text))
-		}
-	}
-	return warnings
-}
-
-// candidatesOf are the candidates of a target, newest first.
-func (m *Mutator) candidatesOf(in policy.Input) (shown []Candidate) {
-	in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
+// Candidates are what the target of an input could deploy, newest first, by what is known without a read.
+func (c *Course) Candidates(in policy.Input) (shown []Candidate) {
+	in.Siblings = judge.Placed(in.ApplicationSet, c.Known.Owned(types.UID(in.ApplicationSet.UID)))
 	all := policy.Candidates(in)
 	best, _ := policy.Best(all)
-	for _, c := range all[:min(len(all), mostCandidates)] {
-		shown = append(shown, candidateOf(&c, &best))
+	for _, one := range all[:min(len(all), mostCandidates)] {
+		shown = append(shown, candidateOf(&one, &best))
 	}
 	return shown
 }
