@@ -106,7 +106,8 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 		}
 		s := j.Parser.OfWrite(set, w.Claim())
 		w := w.Under(s.Mode)
-		in := j.Input(w, j.Order(ctx, w, set, s, false), s)
+		after, _ := j.After(w, set, s)
+		in := j.Input(w, &set.ApplicationSet, s, after)
 		in.History = j.History(w, &set.ApplicationSet)
 		in.Siblings = judge.Placed(&set.ApplicationSet, p.course.Known.Owned(types.UID(set.UID)))
 		return in

@@ -115,8 +115,8 @@ func TestThePreviewKnowsThePlaces(t *testing.T) {
 			g.Expect(answer.Message).To(Equal(tc.want))
 			set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
 			if tc.blind {
-				g.Expect(p.Outlook(set).PlacesProblem()).To(Equal("the places of maxUpdate count by what the Applications show, and the " +
-					"gate may know of more, because its ConfigMaps cannot be read: forbidden"))
+				g.Expect(p.Outlook(set).PlacesProblem()).To(Equal("the places of maxUpdate count by what the Applications show, " +
+					"and the gate may know of more, because its ConfigMaps cannot be read: forbidden"))
 				return
 			}
 			g.Expect(p.Outlook(set).PlacesProblem()).To(BeEmpty())

@@ -16,7 +16,6 @@ import (
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -29,14 +28,14 @@ const MutateApplicationSetPath = "/mutate-applicationset"
 // say who set it.
 type Stamper struct {
 	clock  clock.PassiveClock
-	orders *order.Orders
+	parser *settings.Parser
 	known  judge.KnownSets
 }
 
 // NewStamper returns a Stamper that warns as an installation with this configuration reads annotations. known tells
 // whether there is what they name.
 func NewStamper(config settings.Config, known judge.KnownSets, clock clock.PassiveClock) *Stamper {
-	return &Stamper{clock: clock, orders: order.New(settings.NewParser(config, clock)), known: known}
+	return &Stamper{clock: clock, parser: settings.NewParser(config, clock), known: known}
 }
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
@@ -56,9 +55,9 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
 	set := argocd.NewApplicationSet(w.set)
 	set.Annotations = set.Annotations.With(stamped)
-	read := s.orders.Parser.Of(set)
+	read := s.parser.Of(set)
 	response := warned(slices.Concat(read.Problems, settings.Unreadable(set.Subscriptions),
-		judge.AfterProblems(s.orders, s.known, judge.FollowerOf(set, ""), read.After)))
+		judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, ""), read.After)))
 	response.Patches = stampPatches(w.New, stamped)
 	return response
 }
@@ -77,8 +76,8 @@ func (s *Stamper) ofApplication(req admissionv1.AdmissionRequest) []settings.Pro
 			set = known
 		}
 	}
-	own, problems := s.orders.Parser.OfApplication(set.Namespace, app.Metadata.Annotations)
-	return append(problems, judge.AfterProblems(s.orders, s.known, judge.FollowerOf(set, app.Metadata.Name), own)...)
+	own, problems := s.parser.OfApplication(set.Namespace, app.Metadata.Annotations)
+	return append(problems, judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, app.Metadata.Name), own)...)
 }
 
 // warned admits a write, and tells whoever makes it of problems.

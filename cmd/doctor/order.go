@@ -7,7 +7,6 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -62,16 +61,16 @@ func (f *Facts) order(r *Release) Check {
 	case r.Flags == nil:
 		return r.unsettled(name)
 	}
-	orders, known := order.New(settings.NewParser(r.Flags.Gate, settings.At(f.Now))), f.objects()
+	parser, known := settings.NewParser(r.Flags.Gate, settings.At(f.Now)), f.objects()
 	var unreadable, wrong []string
 	for _, one := range all {
-		read := orders.Parser.Of(one.set)
+		read := parser.Of(one.set)
 		for _, p := range read.Problems {
 			if p.Annotation == settings.AfterAnnotation {
 				unreadable = append(unreadable, one.name()+": "+p.Text)
 			}
 		}
-		for _, p := range judge.AfterProblems(orders, known, judge.FollowerOf(one.set, one.application), read.After) {
+		for _, p := range judge.AfterProblems(parser, known, judge.FollowerOf(one.set, one.application), read.After) {
 			wrong = append(wrong, one.name()+": "+p.Text)
 		}
 	}

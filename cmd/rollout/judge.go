@@ -28,7 +28,9 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	for _, p := range o.AfterProblems(alone) {
 		r.Problems = append(r.Problems, p.Annotation+": "+p.Text)
 	}
-	j := &judgment{Outlook: o, waiting: o.ToCome(), unmet: map[string][]policy.Decision{}, blockers: map[string]policy.Blocker{}}
+	j := &judgment{
+		Outlook: o, waiting: o.ToCome(), unmet: map[string][]policy.Decision{}, blockers: map[string]policy.Blocker{},
+	}
 	r.waitAfter(j.waiting)
 	if !set.RollingSync || len(set.Steps) == 0 {
 		if len(r.After) > 0 {

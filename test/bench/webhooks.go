@@ -132,7 +132,8 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	j := judge.New(settings.Config{}, judge.Dependencies{
 		Live: oracle.New(live, counting{metrics, reads}), Histories: unwatched{known}, Clock: clock.RealClock{},
 	})
-	gate := webhook.NewGate(&course.Course{Judge: j, Known: known}, webhook.Dependencies{Lookup: always{}, Record: recorder})
+	gate := webhook.NewGate(&course.Course{Judge: j, Known: known},
+		webhook.Dependencies{Lookup: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
 

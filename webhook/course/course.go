@@ -2,6 +2,7 @@ package course
 
 import (
 	"context"
+	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
 
@@ -46,7 +47,7 @@ func (c *Course) Of(ctx context.Context, w *judge.Write) Way {
 	if way.Gated {
 		way.Pin = c.pin(w, way.Input)
 		stamped, patches := argocd.Stamped(way.Pin.Pinned(w.App), w.Old)
-		way.Write, way.Patches = w.With(stamped), append(way.Pin.Patches, patches...)
+		way.Write, way.Patches = w.With(stamped), slices.Concat(way.Pin.Patches, patches)
 	}
 	return c.hold(ctx, w, way)
 }

@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
@@ -29,7 +27,8 @@ func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	}
 	set := sets[0]
 	s := j.Parser.OfWrite(set, w.Claim())
-	in = j.Input(w, j.Order(context.Background(), w, set, s, false), s)
+	after, _ := j.After(w, set, s)
+	in = j.Input(w, &set.ApplicationSet, s, after)
 	in.History = j.History(w, &set.ApplicationSet)
 	return in, s.Mode == settings.Enforce
 }

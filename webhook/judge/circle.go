@@ -1,14 +1,12 @@
 package judge
 
 import (
-	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -28,25 +26,22 @@ func FollowerOf(set *argocd.ApplicationSet, application string) Follower {
 
 // Circle is the way from a follower by a name back to itself, by what is known without a read: "a > b > a". It is empty
 // if none is known. Nothing waits for itself, so an Application that names itself is in no circle.
-func (f Follower) Circle(orders *order.Orders, known KnownSets, name order.Name) string {
-	if name.NamespacedName == f.name && (name.Application || name.NamespacedName != f.set) {
+func (f Follower) Circle(parser *settings.Parser, known KnownSets, name types.NamespacedName) string {
+	if name == f.name && name != f.set {
 		return ""
 	}
-	seen := map[order.Name]bool{}
-	var walk func(name order.Name) []string
-	walk = func(name order.Name) []string {
+	seen := map[types.NamespacedName]bool{}
+	var walk func(name types.NamespacedName) []string
+	walk = func(name types.NamespacedName) []string {
 		if seen[name] || len(seen) == mostOnTheWay {
 			return nil
 		}
 		seen[name] = true
-		n, here := NamedKnown(known, name.NamespacedName), []string{strings.TrimPrefix(name.String(), f.set.Namespace+"/")}
+		n, here := NamedKnown(known, name), []string{strings.TrimPrefix(name.String(), f.set.Namespace+"/")}
 		if f.is(name) || len(seen) > 1 && f.controls(n.Own) {
 			return here
 		}
-		if name.Application {
-			n.Set = nil
-		}
-		for _, next := range nextAfter(orders, known, n) {
+		for _, next := range nextAfter(parser, known, n) {
 			if rest := walk(next); rest != nil {
 				return append(here, rest...)
 			}
@@ -61,8 +56,8 @@ func (f Follower) Circle(orders *order.Orders, known KnownSets, name order.Name)
 }
 
 // is reports whether a name is of the follower.
-func (f Follower) is(name order.Name) bool {
-	return name.NamespacedName == f.name || name.NamespacedName == f.set && !name.Application
+func (f Follower) is(name types.NamespacedName) bool {
+	return name == f.name || name == f.set
 }
 
 // controls reports whether the follower is the ApplicationSet of an Application: what waits for one of its Applications
@@ -75,29 +70,27 @@ func (f Follower) controls(p *argocd.Projection) bool {
 const mostOnTheWay = 100
 
 // nextAfter are the names after which something of a name comes.
-func nextAfter(orders *order.Orders, known KnownSets, n Named) []order.Name {
-	var next order.Order
+func nextAfter(parser *settings.Parser, known KnownSets, n Named) []types.NamespacedName {
+	var next settings.After
 	if n.Set != nil {
-		next = before(orders, n.Set, n.Members...)
+		next = before(parser, n.Set, n.Members...)
 	}
 	if n.Own != nil {
 		owner := argocd.Alone(n.Own.Namespace, n.Own.UID, n.Own.Annotations)
 		if of, _ := known.Set(n.Own.Key()); of != nil {
 			owner = of
 		}
-		next = next.And(before(orders, owner, n.Own))
+		next = next.And(before(parser, owner, n.Own))
 	}
-	return next.Before
+	return next.Names
 }
 
 // before is what comes before an ApplicationSet, and before Applications of it.
-func before(orders *order.Orders, set *argocd.ApplicationSet, apps ...*argocd.Projection) order.Order {
-	ctx := context.Background() // nothing is read
-	t := order.Target{Set: set, Settings: orders.Parser.Of(set)}
-	all := orders.Of(ctx, t)
+func before(parser *settings.Parser, set *argocd.ApplicationSet, apps ...*argocd.Projection) settings.After {
+	all := parser.Of(set).After
 	for _, p := range apps {
-		t.Name, t.Annotations = p.Name, p.Annotations
-		all = all.And(orders.Of(ctx, t))
+		own, _ := parser.OfApplication(set.Namespace, p.Annotations)
+		all = all.And(own)
 	}
 	return all
 }
@@ -105,10 +98,10 @@ func before(orders *order.Orders, set *argocd.ApplicationSet, apps ...*argocd.Pr
 // AfterProblems are what is wrong with the names that a follower comes after, by what is known without a read: whoever
 // writes the annotation is told. The follower need not exist yet.
 func AfterProblems(
-	orders *order.Orders, known KnownSets, follower Follower, after settings.After,
+	parser *settings.Parser, known KnownSets, follower Follower, after settings.After,
 ) (problems []settings.Problem) {
 	for _, name := range after.Names {
-		n, circle := NamedKnown(known, name), follower.Circle(orders, known, order.Name{NamespacedName: name})
+		n, circle := NamedKnown(known, name), follower.Circle(parser, known, name)
 		text := ""
 		switch {
 		case circle != "":

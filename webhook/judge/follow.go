@@ -9,7 +9,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -32,19 +31,16 @@ type reading struct {
 // follow decides about a write that the steps let through, as far as it comes after others: d is what the steps say. On
 // an error there is no decision.
 func (j *Judge) follow(
-	ctx context.Context, w *Write, in policy.Input, set *argocd.ApplicationSet, o order.Order, d policy.Decision,
+	ctx context.Context, w *Write, in policy.Input, set *argocd.ApplicationSet, after settings.After, d policy.Decision,
 ) (policy.Decision, error) {
-	switch {
-	case d.Outcome == policy.Deny || !o.Waits() || !policy.Follows(in):
+	if d.Outcome == policy.Deny || !after.Waits() || !policy.Follows(in) {
 		return d, nil
-	case o.Err != nil:
-		return policy.Decision{}, o.Err
 	}
 	target := waiter{
 		Follower: FollowerOf(set, w.Target.Name), known: j.Known, changed: j.changed(w),
 		compared: j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt),
 	}
-	return j.followed(in, d, o, target, reading{live: true, named: func(name types.NamespacedName) (Named, error) {
+	return j.followed(in, d, after, target, reading{live: true, named: func(name types.NamespacedName) (Named, error) {
 		return j.Live.Named(ctx, name)
 	}})
 }
@@ -58,16 +54,17 @@ func (j *Judge) FollowKnown(
 	if d.Outcome == policy.Deny || !policy.Follows(in) {
 		return d
 	}
-	o := j.Orders.Of(context.Background(), order.Target{Set: set, Settings: s, Name: p.Name, Annotations: p.Annotations})
-	if o.Err = nil; !o.Waits() {
-		return d // what could not be read, the judgment of the write reads
+	own, _ := j.Parser.OfApplication(set.Namespace, p.Annotations)
+	after := s.After.And(own)
+	if !after.Waits() {
+		return d
 	}
 	target := waiter{
 		Follower: FollowerOf(set, p.Name), known: known,
 		changed:  j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		compared: j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt),
 	}
-	d, _ = j.followed(in, d, o, target, reading{named: func(name types.NamespacedName) (Named, error) {
+	d, _ = j.followed(in, d, after, target, reading{named: func(name types.NamespacedName) (Named, error) {
 		return NamedKnown(known, name), nil
 	}})
 	return d
@@ -75,23 +72,23 @@ func (j *Judge) FollowKnown(
 
 // followed decides by what a reading gives of the names.
 func (j *Judge) followed(
-	in policy.Input, d policy.Decision, o order.Order, w waiter, read reading,
+	in policy.Input, d policy.Decision, after settings.After, w waiter, read reading,
 ) (policy.Decision, error) {
-	named, err := readAll(o.Before, read)
+	named, err := readAll(after.Names, read)
 	if err != nil {
 		return policy.Decision{}, err
 	}
 	var all []policy.Dependency
-	for i, name := range o.Before {
-		dep := named[i].Dependency(name.NamespacedName, j.Parser, func(p *argocd.Projection) policy.Past {
+	for i, name := range after.Names {
+		dep := named[i].Dependency(name, j.Parser, func(p *argocd.Projection) policy.Past {
 			return j.Histories.Past(p.UID, w.changed, w.compared)
 		})
 		if w.known != nil {
-			dep.Circle = func() string { return w.Circle(j.Orders, w.known, name) }
+			dep.Circle = func() string { return w.Circle(j.Parser, w.known, name) }
 		}
 		all = append(all, dep)
 	}
-	return policy.Follow(in, d, all, o.Unreadable), nil
+	return policy.Follow(in, d, all, after.Unreadable), nil
 }
 
 // mostAtOnce is how many names are read live at a time.
@@ -99,16 +96,13 @@ const mostAtOnce = 5
 
 // readAll reads what there is of each name, in their order. Live reads run side by side: a write waits for the slowest,
 // and not for their sum. The error is that of the first name that could not be read.
-func readAll(names []order.Name, read reading) ([]Named, error) {
+func readAll(names []types.NamespacedName, read reading) ([]Named, error) {
 	all, errs := make([]Named, len(names)), make([]error, len(names))
 	var group errgroup.Group
 	group.SetLimit(mostAtOnce)
 	for i, name := range names {
 		one := func() error {
-			all[i], errs[i] = siblings.Recovered(func() (Named, error) { return read.named(name.NamespacedName) })
-			if name.Application {
-				all[i].Set, all[i].Members = nil, nil
-			}
+			all[i], errs[i] = siblings.Recovered(func() (Named, error) { return read.named(name) })
 			return nil
 		}
 		if !read.live || len(names) == 1 {

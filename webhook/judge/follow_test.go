@@ -16,7 +16,6 @@ import (
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -53,9 +52,9 @@ func annotate(c *scenario.Cluster, who, others string) {
 	panic("nothing is called " + who)
 }
 
-func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch, others ...order.Declarer) judge.Verdict {
+func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch) judge.Verdict {
 	j := judge.New(settings.Config{AfterNamespaces: []string{"platform"}}, judge.Dependencies{
-		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon, Declarers: others,
+		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon,
 	})
 	w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c, name).Request()))
 	if err != nil {
@@ -86,10 +85,10 @@ func worded(v judge.Verdict) string {
 }
 
 func afterProblems(c *scenario.Cluster, set *argo.ApplicationSet) []settings.Problem {
-	orders := order.New(settings.NewParser(settings.Config{}, scenario.AtNoon))
+	parser := settings.NewParser(settings.Config{}, scenario.AtNoon)
 	follower := argocd.NewApplicationSet(set)
 	return judge.AfterProblems(
-		orders, scenario.Watched{Cluster: c}, judge.FollowerOf(follower, ""), orders.Parser.Of(follower).After,
+		parser, scenario.Watched{Cluster: c}, judge.FollowerOf(follower, ""), parser.Of(follower).After,
 	)
 }
 

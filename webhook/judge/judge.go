@@ -12,7 +12,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -48,8 +47,6 @@ type Dependencies struct {
 	Windows SyncWindows
 	// Evidence is what objects of the cluster say; nil if nobody reads it, and then nothing is verified.
 	Evidence Evidence
-	// Declarers declare an order beside steps and stepgate.io/after; nil if nothing else does.
-	Declarers []order.Declarer
 	// Clock is that for the end of a bypass and of conditions.
 	Clock clock.PassiveClock
 }
@@ -60,8 +57,6 @@ type Judge struct {
 	Config settings.Config
 	// Parser makes the Settings of writes and ApplicationSets.
 	Parser *settings.Parser
-	// Orders say what comes before an Application.
-	Orders *order.Orders
 	Dependencies
 	// overrides are the positions at which operations first named revisions that were not compared.
 	overrides *cache.LRUExpireCache
@@ -71,8 +66,7 @@ type Judge struct {
 func New(config settings.Config, dependencies Dependencies) *Judge {
 	parser := settings.NewParser(config, dependencies.Clock)
 	return &Judge{
-		Config: config, Parser: parser, Orders: order.New(parser, dependencies.Declarers...), Dependencies: dependencies,
-		overrides: cache.NewLRUExpireCache(maxOverrides),
+		Config: config, Parser: parser, Dependencies: dependencies, overrides: cache.NewLRUExpireCache(maxOverrides),
 	}
 }
 
@@ -116,12 +110,12 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		return Verdict{Settings: s, Err: read.err}
 	}
 	if set == nil {
-		d, _ := policy.Scope(j.Input(w, order.Order{}, s))
+		d, _ := policy.Scope(j.Input(w, nil, s, settings.After{}))
 		return Verdict{Decision: d, Settings: s}
 	}
 	w = w.Under(s.Mode)
-	o := j.Order(ctx, w, set, s, true)
-	in := j.Input(w, o, s)
+	after, problems := j.After(w, set, s)
+	in := j.Input(w, &set.ApplicationSet, s, after)
 	in.History = j.History(w, &set.ApplicationSet)
 	var err error
 	d, settled := policy.Scope(in)
@@ -129,8 +123,8 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, err = j.evaluate(ctx, in, s, d)
 	}
 	if err == nil {
-		d, err = j.follow(ctx, w, in, set, o, d)
-		s.Problems = slices.Concat(s.Problems, o.Problems)
+		d, err = j.follow(ctx, w, in, set, after, d)
+		s.Problems = slices.Concat(s.Problems, problems)
 	}
 	repeated := j.Repeats(in) || j.Config.Hold && w.remnant()
 	return Verdict{
@@ -143,36 +137,36 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Verdict {
 	set := argocd.Alone(w.Namespace, w.UID, w.App.Metadata.Annotations)
 	s := j.Parser.OfWrite(set, w.Claim())
-	o := j.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: w.Target.Name, Live: true})
-	if !o.Waits() {
+	if !s.After.Waits() {
 		return Verdict{Decision: d, Settings: j.Parser.Of(nil)}
 	}
-	in := j.Input(w, o, s)
+	in := j.Input(w, &set.ApplicationSet, s, s.After)
 	in.History = j.History(w, &set.ApplicationSet)
 	d.Application = w.Target.Name
-	d, err := j.follow(ctx, w, in, set, o, d)
-	s.Problems = slices.Concat(s.Problems, o.Problems)
+	d, err := j.follow(ctx, w, in, set, s.After, d)
 	return Verdict{Decision: d, Settings: s, Err: err, Found: true}
 }
 
-// Order is what comes before the Application of a write, as a member of an ApplicationSet. live says that the write is
-// judged: then what declares an order is read live.
-func (j *Judge) Order(
-	ctx context.Context, w *Write, set *argocd.ApplicationSet, s settings.Settings, live bool,
-) order.Order {
-	return j.Orders.Of(ctx, order.Target{
-		Set: set, Settings: s, Name: w.Target.Name, Annotations: w.App.Metadata.Annotations, Live: live,
-	})
+// After is what the Application of a write comes after, as a member of an ApplicationSet with these Settings, and what is
+// wrong with what it says itself.
+func (j *Judge) After(
+	w *Write, set *argocd.ApplicationSet, s settings.Settings,
+) (all settings.After, problems []settings.Problem) {
+	own, problems := j.Parser.OfApplication(set.Namespace, w.App.Metadata.Annotations)
+	return s.After.And(own), problems
 }
 
-// Input is what is known about a write without a read and without the past. o is what comes before its Application.
-func (j *Judge) Input(w *Write, o order.Order, s settings.Settings) policy.Input {
+// Input is what is known about a write without a read and without the past, as a member of an ApplicationSet with these
+// Settings; nil if there is none. after is what its Application comes after.
+func (j *Judge) Input(
+	w *Write, set *policy.ApplicationSet, s settings.Settings, after settings.After,
+) policy.Input {
 	in := policy.Input{
-		Target: w.Target, ApplicationSet: o.Steps, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w),
+		Target: w.Target, ApplicationSet: set, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w),
 		StartedBy: j.startedBy(w),
 	}
 	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
-	in.Settings.Follows = o.Waits()
+	in.Settings.Follows = after.Waits()
 	in.Evidence = j.KnownEvidence(s)
 	return in
 }

@@ -11,7 +11,7 @@ import (
 
 // AfterProblems are what is wrong with what the ApplicationSet comes after, or an Application that has its form.
 func (o *Outlook) AfterProblems(application string) []settings.Problem {
-	return judge.AfterProblems(o.judge.Orders, o.known, judge.FollowerOf(o.Set, application), o.Settings.After)
+	return judge.AfterProblems(o.judge.Parser, o.known, judge.FollowerOf(o.Set, application), o.Settings.After)
 }
 
 // NotDone is what is not done of a name that the ApplicationSet comes after, or with its name an Application, whatever was

@@ -20,6 +20,9 @@ type After struct {
 	Unreadable string
 }
 
+// Waits reports whether anything comes before, or may.
+func (a After) Waits() bool { return len(a.Names) > 0 || a.Unreadable != "" }
+
 // And is both.
 func (a After) And(other After) After {
 	both := After{Names: slices.Clone(a.Names), Unreadable: a.Unreadable}

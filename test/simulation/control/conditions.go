@@ -19,10 +19,10 @@ func ofConditions() []part {
 		take("SoakSecond", soak, `since.Truncate(time.Second).Add(time.Second + wait)`,
 			`since.Truncate(time.Second).Add(wait)`),
 		take("SoakUnreadable", soak, `case soak.Unreadable && step > 0:`, `case false:`),
-		take("SoakUnnoticed", release, `if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {`,
-			`if until := found.at.Sub(r.judge.Clock.Now()); until > 0 && !unnoticed(p, set) {`),
-		take("NotBefore", release, `if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {`,
-			`if until := found.at.Sub(r.judge.Clock.Now()); until > 0 && false {`),
+		take("SoakUnnoticed", release, `if until := found.At.Sub(r.judge.Clock.Now()); until > 0 {`,
+			`if until := found.At.Sub(r.judge.Clock.Now()); until > 0 && !unnoticed(p, set) {`),
+		take("NotBefore", release, `if until := found.At.Sub(r.judge.Clock.Now()); until > 0 {`,
+			`if until := found.At.Sub(r.judge.Clock.Now()); until > 0 && false {`),
 		take("ReleaseStep1", release, `if (d.Reason == policy.NotSelected || d.Reason == policy.NotRollingSync)`,
 			`if (d.Reason == policy.NotSelected || d.Reason == policy.FirstStep)`),
 		take("PausedStep1", "policy/reason_first_step.go", `return step == 0 && !in.conditional(step)`, `return step == 0`),
@@ -90,7 +90,7 @@ const (
 // ofChains are the parts of the order among ApplicationSets. They are looked for in histories with chains of them.
 func ofChains() []part {
 	all := []part{
-		take("After", follow, `return policy.Follow(in, d, all, o.Unreadable), nil`, `return d, nil`),
+		take("After", follow, `return policy.Follow(in, d, all, after.Unreadable), nil`, `return d, nil`),
 		take("AfterFresh", after, `if !ok && past.Freshness < Fresh &&`, `if false &&`),
 		take("AfterDone", after, `b, ok := NotDone(asked, a)`, `b, ok := Blocker{}, len(asked.Siblings) > 0`),
 		take("AfterPinned", "webhook/settings/parser.go", `s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""`, ``),

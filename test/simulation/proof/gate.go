@@ -11,7 +11,6 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -369,7 +368,7 @@ func (g *gate) store(of writing) *stored {
 		s.other = s.revision
 	}
 	settings := g.process(nil).judge.Parser.OfWrite(g.project, w.Claim())
-	s.in = g.process(nil).judge.Input(w, order.Order{Steps: &g.project.ApplicationSet}, settings)
+	s.in = g.process(nil).judge.Input(w, &g.project.ApplicationSet, settings, settings.After)
 	s.deployed, s.deploys, s.spec, s.operatedAt = argocd.Deployed(w.App, w.Old)
 	return s
 }
