@@ -57,10 +57,10 @@ func (b Built) String() string {
 	return fmt.Sprintf("stepgate %s, commit %s, %s %s/%s", b.Version, b.Commit, b.GoVersion, runtime.GOOS, runtime.GOARCH)
 }
 
-// Metric is a metric that is always 1; its labels say what runs.
-func (b Built) Metric() prometheus.Collector {
+// Metric is a metric that is always 1; its labels say what runs. name tells the programs apart.
+func (b Built) Metric(name string) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "stepgate", Name: "build_info", Help: "Always 1; the labels say what runs.",
+		Namespace: "stepgate", Name: name, Help: "Always 1; the labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.GoVersion},
 	})
 	info.Set(1)

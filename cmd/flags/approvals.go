@@ -10,7 +10,6 @@ import (
 // Approvals say who may approve steps. A name may hold a comma: they are no lists.
 type Approvals struct {
 	Approvers webhook.ApproverConfig
-	fourEyes  bool
 }
 
 func (a *Approvals) bind(f *pflag.FlagSet) {
@@ -19,7 +18,6 @@ func (a *Approvals) bind(f *pflag.FlagSet) {
 			"--approver and --approver-group: everybody who may write the ApplicationSet)")
 	f.StringArrayVar(&a.Approvers.Groups, "approver-group", nil,
 		"Kubernetes group whose members may approve steps (repeatable)")
-	f.BoolVar(&a.fourEyes, "approve-four-eyes", false, "an approval does not count if its user has started the rollout")
 }
 
 func (a *Approvals) validate() error {

@@ -1,9 +1,7 @@
 package flags
 
 import (
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,76 +11,68 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Options are the flags of `stepgate-webhook serve`.
 type Options struct {
-	Kubeconfig   string
-	Gate         Gate
-	Accounts     Accounts
+	Kubeconfig string
+	Rule
 	Approvals    Approvals
 	Addresses    Addresses
+	Endpoints    Endpoints
 	Certificates Certificates
 	Client       Client
 	Tracing      Tracing
 	Barrier      Barrier
 	Start        Start
-	MaxUpdate    MaxUpdate
-	Verify       Verify
-	UI           UI
-
-	Notifications Notifications
+	VerifyCreate VerifyCreate
 }
 
 // Bind adds the flags.
 func (o *Options) Bind(f *pflag.FlagSet) {
 	kube.BindKubeconfig(f, &o.Kubeconfig)
-	o.Gate.bind(f)
-	o.Accounts.bind(f)
+	o.bind(f)
 	o.Approvals.bind(f)
 	o.Addresses.bind(f)
+	o.Endpoints.bind(f)
 	o.Certificates.bind(f)
 	o.Client.bind(f)
 	o.Tracing.bind(f)
 	o.Barrier.bind(f)
 	o.Start.bind(f)
-	o.MaxUpdate.bind(f)
-	o.Verify.bind(f)
-	o.UI.bind(f)
-	o.Notifications.bind(f)
+	o.VerifyCreate.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
-	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
-		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.MaxUpdate, &o.Verify, &o.UI,
-		&o.Notifications} {
-		if err := group.validate(); err != nil {
-			return err
-		}
+	err := validate(&o.Rule, &o.Approvals, &o.Addresses, &o.Endpoints, &o.Certificates, &o.Client, &o.Tracing, &o.Barrier)
+	if err != nil {
+		return err
 	}
-	if o.Start.Enabled && !o.Gate.release {
+	if err := o.Start.validate(o.Starts); err != nil {
+		return err
+	}
+	if o.Starts && !o.Gate.release {
 		return command.Usage("--start needs --release")
 	}
-	if o.Verify.Create && !o.Gate.release {
+	if err := o.VerifyCreate.validate(o.Verify.Kinds()); err != nil {
+		return err
+	}
+	if bool(o.VerifyCreate) && !o.Gate.release {
 		return command.Usage("--verify-create needs --release: it creates what a sync waits for")
 	}
 	return o.oneWatch()
 }
 
-// Config is the part of the valid flags that the gate decides by.
-func (o *Options) Config() (settings.Config, error) {
-	config, err := o.Gate.parse()
-	if err != nil {
-		return settings.Config{}, err
+// validate says what is wrong with the first group of flags that has a mistake.
+func validate(groups ...interface{ validate() error }) error {
+	for _, group := range groups {
+		if err := group.validate(); err != nil {
+			return err
+		}
 	}
-	config.ServerAccounts, config.ControllerAccounts = o.Accounts.server, o.Accounts.controller
-	config.ApplicationSetAccounts, config.BypassUsers = o.Accounts.applicationSet, o.Accounts.bypassUsers
-	config.VerifyNamespaces, config.Expressions = o.Verify.namespaces, expression.NewCompiler(o.Verify.Kinds().Read)
-	config.FourEyes, config.Start, config.MaxUpdate = o.Approvals.fourEyes, o.Start.Enabled, o.MaxUpdate.Enabled
-	return config, nil
+	return nil
 }
 
 // Gate decide which syncs are denied.
@@ -132,7 +122,7 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 			"--argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; "+
 			"Argo CD keeps them all the same")
 	f.StringVar(&g.argocdNamespace, "argocd-namespace", "argocd",
-		"namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
+		"namespace in which Argo CD runs and has its AppProjects")
 	f.StringSliceVar(&g.annotations, "allowed-annotations", settings.Annotations(),
 		"annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
 	f.StringSliceVar(&g.afterNamespaces, "after-namespaces", nil,
@@ -152,6 +142,9 @@ func (g *Gate) validate() error {
 	}
 	return g.Namespaces.validate()
 }
+
+// ArgoCD is the namespace in which Argo CD runs.
+func (g *Gate) ArgoCD() string { return g.argocdNamespace }
 
 // Projects is the namespace whose AppProjects are watched; empty if none are.
 func (g *Gate) Projects() string {
@@ -230,56 +223,6 @@ func (a *Accounts) validate() error {
 		names{"--argocd-server-account", a.server}, names{"--argocd-controller-account", a.controller},
 		names{"--argocd-applicationset-account", a.applicationSet}, names{"--bypass-user", a.bypassUsers},
 	)
-}
-
-// Disabled is the address of an endpoint that is not served.
-const Disabled = "0"
-
-// Addresses say where stepgate listens, and for how long.
-type Addresses struct {
-	Webhook       string
-	Metrics       string
-	Probe         string
-	Profiling     bool
-	ShutdownDelay time.Duration
-}
-
-func (a *Addresses) bind(f *pflag.FlagSet) {
-	f.StringVar(&a.Webhook, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
-	f.StringVar(&a.Metrics, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 disables it")
-	f.BoolVar(&a.Profiling, "profiling", false,
-		"serve Go's profiles at /debug/pprof/ of the address of /metrics, to everybody who reaches it")
-	f.StringVar(&a.Probe, "health-probe-bind-address", ":8081", "address of /healthz and /readyz (HTTP); 0 disables it")
-	f.DurationVar(&a.ShutdownDelay, "shutdown-delay", 10*time.Second,
-		"how long stepgate still serves, and reports that it is not ready, after SIGTERM")
-}
-
-func (a *Addresses) validate() error {
-	for _, f := range []struct {
-		flag, address string
-		optional      bool
-	}{
-		{"--webhook-bind-address", a.Webhook, false},
-		{"--metrics-bind-address", a.Metrics, true},
-		{"--health-probe-bind-address", a.Probe, true},
-	} {
-		if disabled := f.optional && f.address == Disabled; !disabled && !isAddress(f.address) {
-			return command.Usage("%s: %q is not HOST:PORT or :PORT", f.flag, f.address)
-		}
-	}
-	if a.ShutdownDelay < 0 {
-		return command.Usage("--shutdown-delay: it cannot be negative")
-	}
-	return nil
-}
-
-func isAddress(address string) bool {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
 }
 
 // names are the values of a repeatable flag.

@@ -21,13 +21,14 @@ func TestDefaults(t *testing.T) {
 	o := &Options{}
 	o.Bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(Options{
-		Gate: Gate{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: settings.Annotations(), SyncWindows: true, argocdNamespace: "argocd"},
-		Accounts: Accounts{
-			server:         []string{"system:serviceaccount:argocd:argocd-server"},
-			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
-			applicationSet: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
-		},
-		Addresses:    Addresses{Webhook: ":10250", Metrics: ":8080", Probe: ":8081", ShutdownDelay: 10 * time.Second},
+		Rule: Rule{Gate: Gate{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: settings.Annotations(), SyncWindows: true, argocdNamespace: "argocd"},
+			Accounts: Accounts{
+				server:         []string{"system:serviceaccount:argocd:argocd-server"},
+				controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
+				applicationSet: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
+			}},
+		Addresses:    Addresses{Webhook: ":10250", ShutdownDelay: 10 * time.Second},
+		Endpoints:    Endpoints{Metrics: ":8080", Probe: ":8081"},
 		Certificates: Certificates{Mode: "self", LeafDuration: 168 * time.Hour, CADuration: 8760 * time.Hour},
 		Barrier:      Barrier{Above: barrierAbove},
 	}))
@@ -119,6 +120,39 @@ func TestProjectsNamespace(t *testing.T) {
 			o := parsed(t, args)
 			g.Expect(o.Validate()).To(Succeed())
 			g.Expect(o.Gate.Projects()).To(Equal(want))
+		})
+	}
+}
+
+// The reporter needs somebody to report to, and nothing of the webhook.
+func TestReporter(t *testing.T) {
+	for args, want := range map[string]string{
+		"--notifications-state n/sent":                                   "",
+		"--ui-bind-address :8082 --ui-token-file /ui/token":              "",
+		"--ui-bind-address :8082 --ui-token-file t --start --mode audit": "",
+		"--notifications-state n/sent --approve-four-eyes":               "",
+		"":                             "--notifications-state or --ui-bind-address is needed: there is nobody to report to",
+		"--notifications-state sent":   `--notifications-state: "sent" is not NAMESPACE/NAME`,
+		"--notifications-state a/b/c":  `--notifications-state: "a/b/c" is not NAMESPACE/NAME`,
+		"--ui-bind-address :8082":      "--ui-bind-address needs --ui-token-file",
+		"--mode loud":                  `--mode: "loud" is not one of enforce, audit`,
+		"--metrics-bind-address local": `--metrics-bind-address: "local" is not HOST:PORT or :PORT`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			r, flags := &Reporter{}, pflag.NewFlagSet("serve", pflag.ContinueOnError)
+			r.Bind(flags)
+			g.Expect(flags.Parse(strings.Fields(args))).To(Succeed())
+			if want != "" {
+				g.Expect(r.Validate()).To(MatchError(want))
+				return
+			}
+			g.Expect(r.Validate()).To(Succeed())
+			g.Expect(r.Gate.ArgoCD()).To(Equal("argocd"))
+			for _, own := range []string{"webhook-bind-address", "cert-mode", "approver", "start-lease", "verify-create",
+				"write-barrier", "client-ca-file", "tracing-endpoint", "shutdown-delay"} {
+				g.Expect(flags.Lookup(own)).To(BeNil(), own)
+			}
 		})
 	}
 }

@@ -26,7 +26,7 @@ func (u *UI) bind(f *pflag.FlagSet) {
 func (u *UI) validate() error {
 	switch {
 	case u.Address != "" && !isAddress(u.Address):
-		return command.Usage("--ui-bind-address: %q is not HOST:PORT or :PORT", u.Address)
+		return notAddress("--ui-bind-address", u.Address)
 	case u.Address != "" && u.TokenFile == "":
 		return command.Usage("--ui-bind-address needs --ui-token-file")
 	case u.Address == "" && u.TokenFile != "":

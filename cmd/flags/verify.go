@@ -17,8 +17,6 @@ import (
 type Verify struct {
 	kinds      []string
 	namespaces []string
-	// Create has stepgate create AnalysisRuns.
-	Create bool
 }
 
 func (v *Verify) bind(f *pflag.FlagSet) {
@@ -28,9 +26,6 @@ func (v *Verify) bind(f *pflag.FlagSet) {
 			"them (repeatable)")
 	f.StringSliceVar(&v.namespaces, "verify-namespaces", nil,
 		"namespaces that the annotation "+settings.VerifyAnnotation+" may name beside its own (repeatable)")
-	f.BoolVar(&v.Create, "verify-create", false,
-		"in enforce mode, create the AnalysisRuns for which "+settings.VerifyAnnotation+" names an AnalysisTemplate of its "+
-			"own namespace; needs --release, and the permission to get AnalysisTemplates and to create AnalysisRuns")
 }
 
 func (v *Verify) validate() error {
@@ -49,7 +44,20 @@ func (v *Verify) validate() error {
 			return command.Usage("--verify-namespaces: %q is not the name of a namespace", name)
 		}
 	}
-	if _, reads := v.Kinds().Of(settings.Templated); v.Create && !reads {
+	return nil
+}
+
+// VerifyCreate has stepgate create AnalysisRuns.
+type VerifyCreate bool
+
+func (v *VerifyCreate) bind(f *pflag.FlagSet) {
+	f.BoolVar((*bool)(v), "verify-create", false,
+		"in enforce mode, create the AnalysisRuns for which "+settings.VerifyAnnotation+" names an AnalysisTemplate of its "+
+			"own namespace; needs --release, and the permission to get AnalysisTemplates and to create AnalysisRuns")
+}
+
+func (v *VerifyCreate) validate(kinds evidence.Kinds) error {
+	if _, reads := kinds.Of(settings.Templated); bool(*v) && !reads {
 		return command.Usage("--verify-create needs %s among --verify-kinds", settings.Templated)
 	}
 	return nil

@@ -2,7 +2,7 @@
 // approval, is stopped or verified, and that a rollout is complete. It reads the services from argocd-notifications-cm
 // and argocd-notifications-secret. Triggers and templates there replace the shipped ones. Annotations of the
 // ApplicationSets say who is told. It looks at what the watches know, and reads no Application. It never decides, and
-// no decision waits for it. `serve` runs it.
+// no decision waits for it. `stepgate-reporter serve` runs it.
 //
 // A message is sent at most once for each destination and occurrence. The Notifier writes down that it sends before it
 // does, by compare-and-swap on one ConfigMap. If the process ends between the two, or the API server does not say

@@ -173,7 +173,7 @@ func (n *Notifier) end(ctx context.Context) {
 	}
 }
 
-// guarded does something of which a panic must not end the process: it serves the webhooks as well.
+// guarded does something of which a panic must not end the process: it answers Argo CD's UI as well.
 func (n *Notifier) guarded(ctx context.Context, what string, do func()) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
@@ -42,11 +43,12 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	if err != nil {
 		return nil, err
 	}
-	for _, build := range []func() error{b.judges, b.release, b.notifications, b.serve, b.listen} {
+	for _, build := range []func() error{b.judges, b.release, b.serve} {
 		if err := build(); err != nil {
 			return nil, err
 		}
 	}
+	b.listen()
 	return b.program, nil
 }
 
@@ -94,13 +96,13 @@ func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (
 	if b.hostname, err = os.Hostname(); err != nil {
 		return nil, fmt.Errorf("host name for Events: %w", err)
 	}
-	if o.Start.Enabled {
+	if o.Starts {
 		if b.config.Account, err = account(ctx, b.cluster.Clientset); err != nil {
 			return nil, err
 		}
 	}
 	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		command.ThisBuild().Metric())
+		command.ThisBuild().Metric("build_info"))
 	if b.source, err = certificateSource(&o.Certificates, b.cluster.Config, b.registry); err != nil {
 		return nil, err
 	}
@@ -127,10 +129,10 @@ func (b *builder) judges() (err error) {
 		Live: judge.NewLiveEvaluator(reader), Known: b.known, Histories: b.known,
 		Windows: judge.ProjectWindows{Known: b.known}, Clock: clock.RealClock{},
 	}
-	if b.verified, err = newVerification(o, c); err != nil {
+	if b.evidence, b.creator, err = newEvidence(o, c); err != nil {
 		return err
 	}
-	judged.Evidence = b.verified
+	judged.Evidence = b.evidence
 	b.judge = judge.New(b.config, judged)
 	dependencies := webhook.Dependencies{Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories)}
 	if b.config.Release {
@@ -153,21 +155,21 @@ func (b *builder) judges() (err error) {
 // release makes what releases, starts and has evidence created, and what has it look again.
 func (b *builder) release() (err error) {
 	b.known.OnChange(b.changed)
-	b.verified.OnChange(b.lookAtVerified(b.judge.Parser))
+	b.evidence.OnChange(serve.Verified(b.known, b.judge.Parser, b.changed))
 	if !b.config.Release {
 		return nil
 	}
 	o := b.options
 	releaser := release.New(b.judge, b.known, b.waiting, b.requests, rand.N[time.Duration])
 	b.releases = release.NewController(releaser.Reconcile)
-	if o.Start.Enabled {
+	if o.Starts {
 		if b.starts, err = newStarts(b.cluster, b.metrics, o.Start.Lease(), b.hostname, b.lookAtAll); err != nil {
 			return err
 		}
 		releaser.StartWith(b.starts.queue)
 	}
-	if b.verified.creator != nil {
-		releaser.VerifyWith(b.verified.creator)
+	if b.creator != nil {
+		releaser.VerifyWith(b.creator)
 	}
 	b.look = func(set types.NamespacedName) {
 		if o.Gate.Namespaces.Gated(set.Namespace) {
@@ -175,15 +177,6 @@ func (b *builder) release() (err error) {
 		}
 	}
 	return nil
-}
-
-// notifications makes what tells people.
-func (b *builder) notifications() (err error) {
-	if !b.options.Notifications.Enabled {
-		return nil
-	}
-	b.told, err = newNotifications(b.options, b.config, b.cluster, b.known, b.verified, b.metrics, b.hostname, b.log)
-	return err
 }
 
 // serve opens the webhook's address.
@@ -208,23 +201,13 @@ func (b *builder) serve() error {
 }
 
 // listen makes the other endpoints. They are opened when the program runs.
-func (b *builder) listen() error {
+func (b *builder) listen() {
 	ready := &readiness{
 		server: b.server, source: b.source, known: b.known,
-		api: &reached{discovery: b.background.Clientset.Discovery().RESTClient(), clock: clock.RealClock{}},
+		api: serve.NewReached(b.background.Clientset.Discovery().RESTClient(), clock.RealClock{}),
 	}
-	ui, err := uiEndpoint(b.options, b.config, b.cluster, b.known, b.verified, b.log)
-	if err != nil {
-		return err
+	endpoints := &b.options.Endpoints
+	b.endpoints = []serve.Endpoint{
+		serve.Probes(endpoints, serve.ProbesMux(ready.check)), serve.Metrics(endpoints, b.registry),
 	}
-	addresses := &b.options.Addresses
-	b.endpoints = []endpoint{
-		{flag: "--health-probe-bind-address", address: addresses.Probe, handler: ready.mux(), connections: mostConnections},
-		{
-			flag: "--metrics-bind-address", address: addresses.Metrics,
-			handler: metricsMux(b.registry, addresses.Profiling), connections: mostConnections,
-		},
-		ui,
-	}
-	return nil
 }

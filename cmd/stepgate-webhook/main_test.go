@@ -52,14 +52,6 @@ func TestBadCommandLines(t *testing.T) {
 		"webhook-bind-address off":             {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
 		"metrics-bind-address":                 {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
 		"health-probe-bind-address":            {[]string{"--health-probe-bind-address", "::1:8081"}, `--health-probe-bind-address: "::1:8081" is not HOST:PORT or :PORT`},
-		"ui-bind-address":                      {[]string{"--ui-bind-address", "8082", "--ui-token-file", "/ui/token"}, `--ui-bind-address: "8082" is not HOST:PORT or :PORT`},
-		"no ui-token-file":                     {[]string{"--ui-bind-address", ":8082"}, "--ui-bind-address needs --ui-token-file"},
-		"ui-token-file alone":                  {[]string{"--ui-token-file", "/ui/token"}, "--ui-token-file goes with --ui-bind-address only"},
-		"no notifications-state":               {[]string{"--notifications", "--notifications-namespace", "argocd"}, `--notifications-state: "" is not NAMESPACE/NAME (--notifications needs it)`},
-		"notifications-state":                  {[]string{"--notifications", "--notifications-namespace", "argocd", "--notifications-state", "a/b/c"}, `--notifications-state: "a/b/c" is not NAMESPACE/NAME (--notifications needs it)`},
-		"no notifications-namespace":           {[]string{"--notifications", "--notifications-state", "a/b"}, `--notifications-namespace: "" is not the name of a namespace (--notifications needs it)`},
-		"notifications-state alone":            {[]string{"--notifications-state", "a/b"}, "--notifications-state goes with --notifications only"},
-		"notifications-namespace alone":        {[]string{"--notifications-namespace", "argocd"}, "--notifications-namespace goes with --notifications only"},
 		"shutdown-delay":                       {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: it has to be a duration such as 30s, 5m or 1h; see stepgate-webhook serve --help`},
 		"shutdown-delay negative":              {[]string{"--shutdown-delay", "-1s"}, "--shutdown-delay: it cannot be negative"},
 		"cert-mode":                            {[]string{"--cert-mode", "cert-manager"}, `--cert-mode: "cert-manager" is not one of self, files`},
@@ -131,7 +123,7 @@ func TestHelp(t *testing.T) {
 		}
 		for _, flag := range []string{
 			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "spec-settling", "pin", "hold", "release", "argocd-server-account", "argocd-controller-account",
-			"argocd-applicationset-account", "bypass-user", "approver", "approver-group", "approve-four-eyes", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay", "ui-bind-address", "ui-token-file", "notifications", "notifications-state", "notifications-namespace",
+			"argocd-applicationset-account", "bypass-user", "approver", "approver-group", "approve-four-eyes", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
 			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "cert-leaf-duration", "cert-ca-duration", "webhook-configuration", "mutating-webhook-configuration", "zap-log-level",
 		} {
 			g.Expect(out).To(ContainSubstring("--" + flag + " "))

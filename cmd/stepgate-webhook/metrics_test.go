@@ -9,18 +9,17 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestMetricsMux serves the metrics of a program: what runs, and the work queues and calls of client-go.
-func TestMetricsMux(t *testing.T) {
+// TestMetrics serves the metrics of a program: what runs, and the work queues and calls of client-go.
+func TestMetrics(t *testing.T) {
 	g := NewWithT(t)
 	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	gathered, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.gathered.Run(gathered) // once
-	code, text := served(p.endpoints[1].handler, "/metrics")
+	code, text := served(p.endpoints[1].Handler, "/metrics")
 	g.Expect(code).To(Equal(http.StatusOK), text)
 	g.Expect(text).To(MatchRegexp(`stepgate_build_info\{commit="[^"]+",goversion="go[^"]+",version="[^"]+"\} 1`))
 	g.Expect(text).To(MatchRegexp(`workqueue_depth\{[^}]*name="release"[^}]*\} 0`))
@@ -38,15 +37,8 @@ func TestMetricsMux(t *testing.T) {
 		g.Expect(string(page)).To(ContainSubstring("| `"+family[1]+"` | "+family[2]+" |"),
 			"test/generate/metrics.go registers what the program registers")
 	}
-	code, _ = served(p.endpoints[1].handler, "/debug/pprof/")
+	code, _ = served(p.endpoints[1].Handler, "/debug/pprof/")
 	g.Expect(code).To(Equal(http.StatusNotFound))
-}
-
-func TestMetricsMuxServesProfilesWhenAsked(t *testing.T) {
-	g := NewWithT(t)
-	code, text := served(metricsMux(prometheus.NewRegistry(), true), "/debug/pprof/")
-	g.Expect(code).To(Equal(http.StatusOK))
-	g.Expect(text).To(ContainSubstring("goroutine"))
 }
 
 func served(handler http.Handler, path string) (code int, text string) {

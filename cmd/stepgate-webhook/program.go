@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +10,8 @@ import (
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/serve"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
@@ -32,9 +32,9 @@ type program struct {
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update
-	verified  *verification
-	told      *notifications // nil without --notifications
-	endpoints []endpoint
+	evidence  *evidence.Source
+	creator   *evidence.Creator // nil without --verify-create
+	endpoints []serve.Endpoint
 	traces    *tracer
 	// look has the Releaser look at an ApplicationSet.
 	look func(set types.NamespacedName)
@@ -53,7 +53,7 @@ func (p *program) run(ctx context.Context) error {
 		defer cancel()
 		return p.server.Run(until)
 	})
-	group.Go(func() error { return ended(running, "certificates", p.source.Start(running)) })
+	group.Go(func() error { return serve.Ended(running, "certificates", p.source.Start(running)) })
 	group.Go(func() error { p.recorder.Run(running); return nil })
 	group.Go(func() error { p.refreshes.Run(running); return nil })
 	group.Go(func() error { p.gather(running); return nil })
@@ -61,13 +61,13 @@ func (p *program) run(ctx context.Context) error {
 	if p.sweeper != nil {
 		group.Go(func() error { p.sweeper.Run(running); return nil })
 	}
-	group.Go(func() error { return ended(running, "watch of evidence", p.verified.run(running)) })
-	if p.told != nil {
-		group.Go(func() error { p.told.run(running); return nil })
+	group.Go(func() error { return serve.Ended(running, "watch of evidence", p.evidence.Run(running)) })
+	if p.creator != nil {
+		group.Go(func() error { p.creator.Run(running); return nil })
 	}
-	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
+	group.Go(func() error { p.known.Run(running); return serve.Ended(running, "watch of Applications", nil) })
 	for _, e := range p.endpoints {
-		group.Go(func() error { return e.serve(running) })
+		group.Go(func() error { return e.Serve(running) })
 	}
 	return group.Wait()
 }
@@ -96,13 +96,10 @@ func (p *program) lookAtAll() {
 	}
 }
 
-// changed has those look at an ApplicationSet that do so.
+// changed has the Releaser look at an ApplicationSet, if there is one.
 func (p *program) changed(set types.NamespacedName) {
 	if p.look != nil {
 		p.look(set)
-	}
-	if p.told != nil {
-		p.told.notifier.Changed(set)
 	}
 }
 
@@ -111,17 +108,6 @@ func either(a, b context.Context) (context.Context, context.CancelFunc) {
 	both, cancel := context.WithCancel(a)
 	stop := context.AfterFunc(b, cancel)
 	return both, func() { stop(); cancel() }
-}
-
-// ended returns an error if a part ends before ctx is done.
-func ended(ctx context.Context, part string, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err == nil {
-		err = errors.New("ended unexpectedly")
-	}
-	return fmt.Errorf("%s: %w", part, err)
 }
 
 // readerOf proves what is known by the barrier, if there is one.

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +10,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/flags"
 )
@@ -43,41 +40,6 @@ func TestProgramIsBuiltAndEnds(t *testing.T) {
 	g := NewWithT(t)
 	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- p.run(ctx) }()
-	cancel()
-	g.Eventually(done, "10s").Should(Receive(BeNil()))
-}
-
-// The endpoint for Argo CD's UI is there only if somebody asks for it.
-func TestTheEndpointOfTheUI(t *testing.T) {
-	g := NewWithT(t)
-	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.endpoints[2]).To(Equal(endpoint{
-		flag: "--ui-bind-address", address: flags.Disabled, connections: uiConnections,
-	}))
-	p, err = build(t, "--webhook-bind-address 127.0.0.1:0 --ui-bind-address 127.0.0.1:0 --ui-token-file "+t.TempDir())
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.endpoints[2].address).To(Equal("127.0.0.1:0"))
-	answer := httptest.NewRecorder()
-	p.endpoints[2].handler.ServeHTTP(answer,
-		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/rollout", nil))
-	g.Expect(answer.Code).To(Equal(http.StatusServiceUnavailable))
-}
-
-// People are told only if somebody asks for it, and the API server is not needed to begin and to end.
-func TestTheNotifications(t *testing.T) {
-	g := NewWithT(t)
-	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.told).To(BeNil())
-	p, err = build(t, "--webhook-bind-address 127.0.0.1:0 --notifications --notifications-namespace argocd "+
-		"--notifications-state stepgate/sent")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.told).NotTo(BeNil())
-	p.changed(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.run(ctx) }()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook/server"
 )
 
@@ -70,10 +69,10 @@ func TestReadiness(t *testing.T) {
 				cancel()
 				g.Eventually(server.Draining).Should(BeTrue())
 			}
-			mux := (&readiness{
+			mux := serve.ProbesMux((&readiness{
 				server: server, source: source{tc.certificate}, known: known(!tc.unlisted),
-				api: &reached{discovery: clientset.Discovery().RESTClient(), clock: clock.RealClock{}},
-			}).mux()
+				api: serve.NewReached(clientset.Discovery().RESTClient(), clock.RealClock{}),
+			}).check)
 
 			rw := httptest.NewRecorder()
 			mux.ServeHTTP(rw, httptest.NewRequest(http.MethodGet, "/readyz", nil))
@@ -90,40 +89,4 @@ func TestReadiness(t *testing.T) {
 			g.Expect(rw.Body.String()).To(Equal("ok\n"))
 		})
 	}
-}
-
-// TestTheAPIServerIsAskedOnceForAllProbes has many ask at once, and later again.
-func TestTheAPIServerIsAskedOnceForAllProbes(t *testing.T) {
-	g := NewWithT(t)
-	var asked atomic.Int32
-	answer := make(chan struct{})
-	var code atomic.Int32
-	code.Store(http.StatusInternalServerError)
-	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		<-answer
-		rw.WriteHeader(int(code.Load()))
-	}))
-	defer api.Close()
-	clientset, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL})
-	g.Expect(err).NotTo(HaveOccurred())
-	clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
-	r := &reached{discovery: clientset.Discovery().RESTClient(), clock: clock}
-	const probes = 50
-	results := make(chan error, probes)
-	for range probes {
-		go func() { results <- r.check() }()
-	}
-	g.Eventually(asked.Load).Should(BeEquivalentTo(1))
-	close(answer)
-	for range probes {
-		g.Expect(<-results).To(MatchError(HavePrefix("the API server cannot be reached: ")))
-	}
-	g.Expect(asked.Load()).To(BeEquivalentTo(1))
-
-	code.Store(http.StatusOK)
-	g.Expect(r.check()).NotTo(Succeed(), "it is remembered for a moment")
-	clock.SetTime(clock.Now().Add(reachedFor))
-	g.Expect(r.check()).To(Succeed())
-	g.Expect(asked.Load()).To(BeEquivalentTo(2))
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook/start"
 )
 
@@ -45,7 +46,7 @@ func newStarts(
 	if err != nil {
 		return nil, err
 	}
-	lock, err := newLock(c.Clientset, "--start-lease", lease, identity)
+	lock, err := serve.NewLock(c.Clientset, "--start-lease", lease, identity)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func newStarts(
 func (s *starts) run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	go s.queue.Run(ctx)
-	lead(ctx, s.lock, "start", func(context.Context) {
+	serve.Lead(ctx, s.lock, "start", func(context.Context) {
 		log.Info("this replica starts the syncs that are due")
 		s.queue.Lead(true)
 		s.look()

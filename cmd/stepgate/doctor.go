@@ -275,7 +275,7 @@ func settingsOf(d *appsv1.Deployment) (*doctor.Flags, error) {
 	}
 	s := &doctor.Flags{
 		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(),
-		Barrier: o.Barrier.Name(), Starts: o.Start.Enabled, Lease: o.Start.Lease(), OwnCA: o.Certificates.Mode == "self",
+		Barrier: o.Barrier.Name(), Starts: o.Starts, Lease: o.Start.Lease(), OwnCA: o.Certificates.Mode == "self",
 		ClientCA:   o.Client.CAFile != "",
 		Validating: o.Certificates.Configurations.Validating, Mutating: o.Certificates.Configurations.Mutating,
 	}

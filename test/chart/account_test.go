@@ -55,9 +55,10 @@ func account(t *testing.T, namespace, name string) *rest.Config {
 	return config
 }
 
-// A golden file has all permissions of stepgate's account, as the API server lists them. One right more or less changes
-// the file, and somebody reviews that.
+// A golden file has all permissions of the account of the webhook, or of the reporter, as the API server lists them. One
+// right more or less changes the file, and somebody reviews that.
 func TestPermissions(t *testing.T) {
+	ofReporter := []string{"reporter", "reporter-namespaces", "ui"}
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
 		"namespaces":     {"argocd.applicationNamespaces={team-a}"},
@@ -66,7 +67,13 @@ func TestPermissions(t *testing.T) {
 		"no-windows":     {"syncWindows.enabled=false"},
 		"start":          {"start.enabled=true"},
 		"notifications":  {"notifications.enabled=true"},
-		"max-update":     {"config.maxUpdate=true"},
+		"reporter":       {"notifications.enabled=true"},
+		"reporter-namespaces": {
+			"notifications.enabled=true", "argocd.applicationNamespaces={argocd}", "config.verify.namespaces={team-a}",
+			"config.verify.kinds={jobs.v1.batch}",
+		},
+		"ui":         {"ui.enabled=true", "ui.tokenSecret.name=stepgate-ui", "config.maxUpdate=true"},
+		"max-update": {"config.maxUpdate=true"},
 		"evidence": {
 			"argocd.applicationNamespaces={argocd}", "config.verify.create=true", "config.verify.namespaces={team-a}",
 			"config.verify.kinds={analysisruns.v1alpha1.argoproj.io,jobs.v1.batch}",
@@ -80,7 +87,11 @@ func TestPermissions(t *testing.T) {
 				g.Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 			}
 			install(t, "stepgate", "permissions", values...)
-			stepgate, nobody := account(t, "permissions", "stepgate"), rest.CopyConfig(shared.Config)
+			whose := "stepgate"
+			if slices.Contains(ofReporter, name) {
+				whose = "stepgate-reporter"
+			}
+			stepgate, nobody := account(t, "permissions", whose), rest.CopyConfig(shared.Config)
 			nobody.Impersonate = rest.ImpersonationConfig{
 				UserName: "system:serviceaccount:permissions:nobody", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:permissions", "system:authenticated"},
 			}

@@ -30,8 +30,9 @@ func healthy(minutes int) map[string]string {
 	}
 	for _, r := range installed {
 		for series, values := range map[string]string{
-			`stepgate_build_info{$R}`:        "1x",
-			`stepgate_ca_bundle_in_sync{$R}`: "1x",
+			`stepgate_build_info{$R}`:          "1x",
+			`stepgate_reporter_build_info{$R}`: "1x",
+			`stepgate_ca_bundle_in_sync{$R}`:   "1x",
 			`stepgate_certificate_expiration_timestamp_seconds{$R,certificate="serving"}`:              expiry(5),
 			`stepgate_certificate_expiration_timestamp_seconds{$R,certificate="ca"}`:                   expiry(300),
 			`stepgate_requests_total{$R,path="/validate",code="200"}`:                                  "10+1x",
@@ -75,6 +76,7 @@ func TestAlertsFire(t *testing.T) {
 		"all is well":                                            {nil, 60, nil},
 		"a replica starts":                                       {map[string]string{`stepgate_decisions_total{$R,node="new",outcome="notgated",reason="Bypassed"}`: "_x55 0x5"}, 60, nil},
 		"nothing is scraped":                                     {map[string]string{`stepgate_build_info{$R}`: "1x40"}, 60, []string{"StepgateDown a"}},
+		"no reporter is scraped":                                 {map[string]string{`stepgate_reporter_build_info{$R}`: "1x40"}, 60, []string{"StepgateReporterDown a"}},
 		"nothing has been scraped for 5 minutes":                 {map[string]string{`stepgate_build_info{$R}`: "1x54"}, 60, nil},
 		"the label release is missing":                           {map[string]string{`stepgate_build_info{$R}`: "", `stepgate_build_info{namespace="team-a"}`: "1x60"}, 60, []string{"StepgateDown a"}},
 		"no replica is ready":                                    {map[string]string{replicas: "2x50 0x9"}, 60, []string{"StepgateNotReady a"}},

@@ -26,8 +26,8 @@ type part struct {
 	kubernetes string
 	// has and lacks are objects as KIND NAME, or KIND NAMESPACE/NAME. $NAME is the full name of the release.
 	has, lacks []string
-	// args are arguments of the Deployment's container, with the $NAME of has.
-	args []string
+	// args are arguments of the webhook's container, with the $NAME of has, and reporterArgs of the reporter's.
+	args, reporterArgs []string
 	// fields are texts by KIND NAME {JSONPATH}.
 	fields map[string]string
 }
@@ -36,7 +36,7 @@ type part struct {
 var installations = map[string]part{
 	"with the defaults": {
 		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
-		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-sent", "Role argocd/$NAME-notifications", "ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicy $NAME-evidence"},
+		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicy $NAME-evidence"},
 		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--cert-mode=self", "--cert-secret=gates/$NAME-ca"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
@@ -58,12 +58,13 @@ var installations = map[string]part{
 	},
 	"telling people": {
 		values: "{config: {mode: enforce}, notifications: {enabled: true}}",
-		has: []string{"Role argocd/$NAME-notifications", "RoleBinding argocd/$NAME-notifications", "Role $NAME-sent", "RoleBinding $NAME-sent",
-			"ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicyBinding $NAME-configmaps"},
-		args: []string{"--notifications", "--notifications-namespace=argocd", "--notifications-state=gates/$NAME-notifications"},
+		has: []string{"Deployment $NAME-reporter", "ServiceAccount $NAME-reporter", "ClusterRole $NAME-reporter", "Role argocd/$NAME-reporter-argocd", "RoleBinding argocd/$NAME-reporter-argocd",
+			"Role $NAME-reporter-sent", "RoleBinding $NAME-reporter-sent", "ValidatingAdmissionPolicy $NAME-reporter", "ValidatingAdmissionPolicyBinding $NAME-reporter"},
+		lacks:        []string{"ValidatingAdmissionPolicy $NAME-configmaps", "PodDisruptionBudget $NAME-reporter"},
+		reporterArgs: []string{"--mode=enforce", "--argocd-namespace=argocd", "--notifications-state=gates/$NAME-notifications"},
 		fields: map[string]string{
-			"Role argocd/$NAME-notifications {.rules[*].resourceNames} {.rules[*].verbs}": `["argocd-notifications-cm"] ["argocd-notifications-secret"] ["get"] ["get"]`,
-			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}":   "of ConfigMaps, stepgate may only write those that keep what it has sent",
+			"Role argocd/$NAME-reporter-argocd {.rules[*].resourceNames}":             `["argocd-notifications-cm"] ["argocd-notifications-secret"]`,
+			"ValidatingAdmissionPolicy $NAME-reporter {.spec.validations[0].message}": "of ConfigMaps, stepgate's reporter may only write the one that keeps what it has sent",
 		},
 	},
 	"waiting for evidence": {
@@ -119,8 +120,8 @@ var installations = map[string]part{
 		fields: map[string]string{"ValidatingWebhookConfiguration $NAME {.webhooks[*].matchConditions[?(@.name=='gated-namespace')].expression}": `request.namespace.matches("^team-.*$") || request.namespace.matches("^argo") request.namespace.matches("^team-.*$") || request.namespace.matches("^argo")`},
 	},
 	"without rights of its own": {
-		values: "{rbac: {create: false}, serviceAccount: {create: false, name: somebody}}",
-		lacks:  []string{"ClusterRole $NAME", "ClusterRoleBinding $NAME", "Role $NAME-ca", "Role argocd/$NAME-projects", "ServiceAccount $NAME", "ServiceAccount somebody"},
+		values: "{rbac: {create: false}, serviceAccount: {create: false, name: somebody}, reporter: {serviceAccount: {name: another}}}",
+		lacks:  []string{"ClusterRole $NAME", "ClusterRoleBinding $NAME", "Role $NAME-ca", "Role argocd/$NAME-projects", "ServiceAccount $NAME", "ServiceAccount somebody", "ServiceAccount another"},
 		fields: map[string]string{"Deployment $NAME {.spec.template.spec.serviceAccountName}": "somebody"},
 	},
 	"on Kubernetes 1.28": {
@@ -156,7 +157,7 @@ var additions = map[string]part{
 	"and a NetworkPolicy": {
 		values: "networkPolicy: {enabled: true}",
 		has:    []string{"NetworkPolicy $NAME"},
-		fields: map[string]string{"NetworkPolicy $NAME {.spec.policyTypes} {.spec.ingress[0].ports[*].port}": `["Ingress"] webhook metrics`},
+		fields: map[string]string{"NetworkPolicy $NAME {.spec.policyTypes} {.spec.ingress[0].ports[*].port} {.spec.egress[*].ports[*].port}": `["Ingress","Egress"] webhook metrics 443 6443 8443 16443 53 5353 53 5353`},
 	},
 	"and the node's network": {
 		values: "{hostNetwork: true, webhook: {port: 9443}}",
@@ -199,13 +200,16 @@ var additions = map[string]part{
 		},
 	},
 	"and answers for Argo CD's UI": {
-		values: "{ui: {enabled: true, tokenSecret: {name: stepgate-ui}}, networkPolicy: {enabled: true}}",
-		has:    []string{"Service $NAME-ui"},
-		args:   []string{"--ui-bind-address=:8082", "--ui-token-file=/ui/token"},
+		values: "{ui: {enabled: true, tokenSecret: {name: stepgate-ui}}, networkPolicy: {enabled: true}, reporter: {replicas: 2, egress: [{to: [{ipBlock: {cidr: 10.0.0.1/32}}]}]}," +
+			" extraEnv: [{name: SSL_CERT_FILE, value: /ca}], image: {tag: v9}}",
+		has:          []string{"Service $NAME-ui", "Deployment $NAME-reporter", "Service $NAME-reporter-metrics", "NetworkPolicy $NAME-reporter"},
+		reporterArgs: []string{"--ui-bind-address=:8082", "--ui-token-file=/ui/token"},
 		fields: map[string]string{
-			"Service $NAME-ui {.spec.ports[*].port} {.spec.ports[*].targetPort}":                                                                               "8082 ui",
-			"Deployment $NAME {.spec.template.spec.volumes[?(@.name=='ui')].secret.secretName} {.spec.template.spec.volumes[?(@.name=='ui')].secret.optional}": "stepgate-ui true",
-			"NetworkPolicy $NAME {.spec.ingress[1].ports[*].port} {.spec.ingress[1].from[0].namespaceSelector.matchLabels}":                                    `ui {"kubernetes.io/metadata.name":"argocd"}`,
+			"Service $NAME-ui {.spec.ports[*].port} {.spec.ports[*].targetPort} {.spec.selector['app\\.kubernetes\\.io/component']}":                                      "8082 ui reporter",
+			"Deployment $NAME-reporter {.spec.template.spec.volumes[?(@.name=='ui')].secret.secretName} {.spec.template.spec.volumes[?(@.name=='ui')].secret.optional}":   "stepgate-ui true",
+			"Deployment $NAME-reporter {.spec.replicas} {.spec.template.spec.containers[0].env[0].name} {.spec.template.spec.containers[0].image}":                        "2 SSL_CERT_FILE ghcr.io/stepgate/stepgate-reporter:v9",
+			"NetworkPolicy $NAME-reporter {.spec.ingress[1].ports[*].port} {.spec.ingress[1].from[0].namespaceSelector.matchLabels} {.spec.egress[*].to[0].ipBlock.cidr}": `ui {"kubernetes.io/metadata.name":"argocd"} 10.0.0.1/32`,
+			"NetworkPolicy $NAME {.spec.ingress[*].ports[*].port}": "webhook metrics",
 		},
 	},
 	"and three replicas": {
@@ -282,7 +286,27 @@ func (r *rendering) arguments(t *testing.T) []string {
 // version is the one of Kubernetes that a part asks for.
 func (r *rendering) version() string { return r.parts[0].kubernetes + r.parts[1].kubernetes }
 
-func (r *rendering) deployment() *unstructured.Unstructured { return r.ofKind("Deployment")[0] }
+// deployment is the webhook's.
+func (r *rendering) deployment() *unstructured.Unstructured { return r.deploymentOf("webhook") }
+
+// reporter is the Deployment of the reporter, or nil.
+func (r *rendering) reporter() *unstructured.Unstructured { return r.deploymentOf(reporter) }
+
+// reporter is the component that the objects of the reporter have as a label.
+const reporter = "reporter"
+
+func componentOf(o *unstructured.Unstructured) string {
+	return o.GetLabels()["app.kubernetes.io/component"]
+}
+
+func (r *rendering) deploymentOf(component string) *unstructured.Unstructured {
+	for _, o := range r.ofKind("Deployment") {
+		if componentOf(o) == component {
+			return o
+		}
+	}
+	return nil
+}
 
 // fullName is the name of the release's objects.
 func (r *rendering) fullName() string { return r.deployment().GetName() }
@@ -325,6 +349,10 @@ func TestEveryCombinationHasWhatItsValuesSay(t *testing.T) {
 				}
 				for _, arg := range p.args {
 					g.Expect(argumentsOf(g, r.deployment(), "spec", "template", "spec", "containers")).
+						To(ContainElement(r.named(arg)))
+				}
+				for _, arg := range p.reporterArgs {
+					g.Expect(argumentsOf(g, r.reporter(), "spec", "template", "spec", "containers")).
 						To(ContainElement(r.named(arg)))
 				}
 				for place, want := range p.fields {

@@ -93,23 +93,31 @@ func (r *rendering) hasNamesAndLabels(g *WithT) {
 	}
 }
 
-// pods are the Pod of helm test and the one of the Deployment.
+// pods are the Pod of the webhook, the one of helm test, and the one of the reporter if there is one.
 func (r *rendering) pods(g *WithT) []*corev1.Pod {
-	deployment := as[appsv1.Deployment](g, r.deployment())
-	pods := []*corev1.Pod{{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}}
+	pods := []*corev1.Pod{podOf(g, r.deployment())}
 	for _, o := range r.ofKind("Pod") {
 		pods = append(pods, as[corev1.Pod](g, o))
 	}
 	g.Expect(pods).To(HaveLen(2))
-	g.Expect(pods[0].Labels).NotTo(HaveKey("helm.sh/chart"), "a new version of the chart alone would replace all Pods")
+	if r.reporter() != nil {
+		pods = append(pods, podOf(g, r.reporter()))
+	}
+	g.Expect(r.ofKind("Deployment")).To(HaveLen(len(pods) - 1))
 	return pods
+}
+
+func podOf(g *WithT, deployment *unstructured.Unstructured) *corev1.Pod {
+	template := as[appsv1.Deployment](g, deployment).Spec.Template
+	g.Expect(template.Labels).NotTo(HaveKey("helm.sh/chart"), "a new version of the chart alone would replace all Pods")
+	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
 func (r *rendering) isPod(g *WithT, pod *corev1.Pod) {
 	g.Expect(pod.Spec.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
 	g.Expect(pod.Spec.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
 	accounts := r.ofKind("ServiceAccount")
-	g.Expect(pod.Spec.ServiceAccountName).To(Or(Equal("somebody"),
+	g.Expect(pod.Spec.ServiceAccountName).To(Or(Equal("somebody"), Equal("another"),
 		BeElementOf(namesOf(accounts))), "the account of a Pod exists")
 	g.Expect(pod.Spec.ServiceAccountName).NotTo(Or(BeEmpty(), Equal("default")))
 	volumes := map[string]bool{}
@@ -122,14 +130,14 @@ func (r *rendering) isPod(g *WithT, pod *corev1.Pod) {
 		g.Expect(c.SecurityContext.AllowPrivilegeEscalation).To(HaveValue(BeFalse()), c.Name)
 		g.Expect(c.SecurityContext.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()), c.Name)
 		g.Expect(c.SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")), c.Name)
-		g.Expect(c.Image).To(MatchRegexp(`^[a-z0-9.:/-]+/stepgate:v[0-9.]+$`), c.Name)
+		g.Expect(c.Image).To(MatchRegexp(`^[a-z0-9.:/-]+/stepgate(-reporter)?:v[0-9.]+$`), c.Name)
 		for _, m := range c.VolumeMounts {
 			g.Expect(volumes).To(HaveKey(m.Name), "a mount has a volume")
 			g.Expect(m.ReadOnly).To(BeTrue(), m.Name)
 			volumes[m.Name] = true
 		}
 		for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
-			if c.Name == "stepgate" {
+			if c.Name == "stepgate" || c.Name == reporter {
 				g.Expect(portsOf(c)).To(ContainElement(probe.HTTPGet.Port.StrVal))
 			}
 		}
@@ -151,58 +159,94 @@ func namesOf(objects []*unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// selects asserts that everything that selects Pods selects those of the Deployment, and not the one of helm test; and
-// that the ServiceMonitor selects one Service.
+// selects asserts that everything that selects Pods selects those of one Deployment, and not the one of helm test; and
+// that the ServiceMonitor selects the Services of metrics.
 func (r *rendering) selects(g *WithT) {
 	pods, deployment := r.pods(g), as[appsv1.Deployment](g, r.deployment())
-	selectors := map[string]map[string]string{"Deployment": deployment.Spec.Selector.MatchLabels}
-	for _, o := range r.ofKind("Service", "PodDisruptionBudget", "NetworkPolicy") {
+	spec := deployment.Spec.Template.Spec
+	for _, c := range spec.TopologySpreadConstraints {
+		g.Expect(selected(g, pods, c.LabelSelector.MatchLabels, "spread over "+c.TopologyKey)).To(Equal(pods[0]))
+	}
+	for _, term := range spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		apart := term.PodAffinityTerm
+		g.Expect(selected(g, pods, apart.LabelSelector.MatchLabels, "apart by "+apart.TopologyKey)).To(Equal(pods[0]))
+	}
+	for _, o := range r.ofKind("Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy") {
 		path := map[string][]string{
-			"Service": {"spec", "selector"}, "PodDisruptionBudget": {"spec", "selector", "matchLabels"}, "NetworkPolicy": {"spec", "podSelector", "matchLabels"},
+			"Deployment": {"spec", "selector", "matchLabels"}, "Service": {"spec", "selector"},
+			"PodDisruptionBudget": {"spec", "selector", "matchLabels"}, "NetworkPolicy": {"spec", "podSelector", "matchLabels"},
 		}[o.GetKind()]
 		selector, found, err := unstructured.NestedStringMap(o.Object, path...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(found).To(BeTrue(), o.GetKind())
-		selectors[o.GetKind()+" "+o.GetName()] = selector
-	}
-	spec := deployment.Spec.Template.Spec
-	for _, c := range spec.TopologySpreadConstraints {
-		selectors["spread over "+c.TopologyKey] = c.LabelSelector.MatchLabels
-	}
-	for _, term := range spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-		selectors["apart by "+term.PodAffinityTerm.TopologyKey] = term.PodAffinityTerm.LabelSelector.MatchLabels
-	}
-	for name, selector := range selectors {
-		g.Expect(labels.SelectorFromSet(selector).Matches(labels.Set(pods[0].Labels))).To(BeTrue(), name)
-		g.Expect(labels.SelectorFromSet(selector).Matches(labels.Set(pods[1].Labels))).To(BeFalse(), name+": helm test")
-		g.Expect(selector).To(HaveLen(3), name)
-	}
-	for _, o := range r.ofKind("Service") {
-		for _, p := range as[corev1.Service](g, o).Spec.Ports {
-			g.Expect(portsOf(spec.Containers[0])).To(ContainElement(p.TargetPort.StrVal), o.GetName())
+		pod, suffix := selected(g, pods, selector, o.GetName()), strings.TrimPrefix(o.GetName(), r.fullName())
+		g.Expect(pod != pods[0]).To(Equal(strings.HasPrefix(suffix, "-reporter") || suffix == "-ui"), o.GetName())
+		if o.GetKind() == "Service" {
+			for _, p := range as[corev1.Service](g, o).Spec.Ports {
+				g.Expect(portsOf(pod.Spec.Containers[0])).To(ContainElement(p.TargetPort.StrVal), o.GetName())
+			}
 		}
 	}
 	for _, monitor := range r.ofKind("ServiceMonitor") {
 		selector, _, err := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
 		g.Expect(err).NotTo(HaveOccurred())
-		selected := slices.DeleteFunc(r.ofKind("Service"), func(o *unstructured.Unstructured) bool {
+		services := slices.DeleteFunc(r.ofKind("Service"), func(o *unstructured.Unstructured) bool {
 			return !labels.SelectorFromSet(selector).Matches(labels.Set(o.GetLabels()))
 		})
-		g.Expect(namesOf(selected)).To(Equal([]string{r.fullName() + "-metrics"}))
+		want := []string{r.fullName() + "-metrics"}
+		if r.reporter() != nil {
+			want = append(want, r.fullName()+"-reporter-metrics")
+		}
+		g.Expect(namesOf(services)).To(ConsistOf(want))
 	}
 }
 
-// flagsAreValid has the program itself read the arguments of the Deployment.
+// selected is the only one of the Pods that a selector selects; it is not the one of helm test.
+func selected(g *WithT, pods []*corev1.Pod, selector map[string]string, name string) (found *corev1.Pod) {
+	g.Expect(selector).To(HaveLen(3), name)
+	for i, pod := range pods {
+		if labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
+			g.Expect(found).To(BeNil(), name)
+			g.Expect(i).NotTo(Equal(1), name+": helm test")
+			found = pod
+		}
+	}
+	g.Expect(found).NotTo(BeNil(), name)
+	return found
+}
+
+// flagsAreValid has the programs themselves read the arguments of their Deployments.
 func (r *rendering) flagsAreValid(g *WithT) {
-	args := argumentsOf(g, r.deployment(), "spec", "template", "spec", "containers")
+	webhook := &flags.Options{}
+	parseArguments(g, r.deployment(), webhook)
+	if r.reporter() == nil {
+		return
+	}
+	reporter := &flags.Reporter{}
+	parseArguments(g, r.reporter(), reporter)
+	for _, rule := range []*flags.Rule{&webhook.Rule, &reporter.Rule} {
+		config, err := rule.Config()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.Expressions).NotTo(BeNil())
+	}
+	g.Expect(reporter.Rule).To(Equal(webhook.Rule), "it tells what the gate decides")
+}
+
+// options are the flags of one of the programs.
+type options interface {
+	Bind(f *pflag.FlagSet)
+	Validate() error
+}
+
+// parseArguments reads the arguments of a Deployment.
+func parseArguments(g *WithT, deployment *unstructured.Unstructured, options options) {
+	args := argumentsOf(g, deployment, "spec", "template", "spec", "containers")
 	g.Expect(args[0]).To(Equal("serve"))
-	options, set := &flags.Options{}, pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	options.Bind(set)
 	flags.BindLog(set, &zap.Options{})
 	g.Expect(set.Parse(args[1:])).To(Succeed())
 	g.Expect(options.Validate()).To(Succeed())
-	_, err := options.Config()
-	g.Expect(err).NotTo(HaveOccurred())
 	seen := map[string]bool{}
 	for _, arg := range args {
 		g.Expect(seen).NotTo(HaveKey(arg), "an argument is there once")
@@ -219,8 +263,11 @@ func (r *rendering) rightsAreBound(g *WithT) {
 		g.Expect(bound).NotTo(HaveKey(role))
 		bound[role] = true
 		account := r.pods(g)[0].Spec.ServiceAccountName
-		if strings.HasSuffix(o.GetName(), "-selftest") {
+		switch {
+		case strings.HasSuffix(o.GetName(), "-selftest"):
 			account = o.GetName()
+		case componentOf(o) == reporter:
+			account = r.pods(g)[2].Spec.ServiceAccountName
 		}
 		g.Expect(binding.Subjects).To(ConsistOf(rbacv1.Subject{Kind: "ServiceAccount", Name: account, Namespace: "gates"}))
 	}
@@ -232,11 +279,37 @@ func (r *rendering) rightsAreBound(g *WithT) {
 	g.Expect(bound).To(BeEmpty(), "a binding without its role")
 }
 
-// rightsAreUsed asserts that stepgate's account has a right if, and only if, the arguments make the program use it.
+// rightsAreUsed asserts that each account has a right if, and only if, the arguments make its program use it.
 func (r *rendering) rightsAreUsed(g *WithT) {
+	name := r.fullName()
+	r.uses(g, r.deployment(), map[string]string{
+		"patch applications": "--release=true", "create leases": "--start=true",
+		"update leases " + name + "-start": "--start=true", "create secrets": "--cert-mode=self", "watch secrets": "--cert-mode=self",
+		"patch validatingwebhookconfigurations": "--cert-mode=self", "watch appprojects": "--sync-windows=true",
+		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
+		"create configmaps": "--max-update=true", "delete configmaps": "--max-update=true",
+		"watch jobs": "--verify-kinds=jobs.v1.batch", "create analysisruns": "--verify-create=true",
+		"get analysistemplates":            "--verify-create=true",
+		"get secrets " + notify.SecretName: "", "get configmaps " + notify.ConfigMapName: "",
+	}, `create (analysisruns|configmaps|events|leases|secrets)|update (configmaps|leases|secrets)|`+
+		`delete configmaps|patch (applications|validatingwebhookconfigurations|mutatingwebhookconfigurations)`)
+	if r.reporter() == nil {
+		return
+	}
+	telling := "--notifications-state=gates/" + name + "-notifications"
+	r.uses(g, r.reporter(), map[string]string{
+		"watch applications": "serve", "watch appprojects": "--sync-windows=true", "watch jobs": "--verify-kinds=jobs.v1.batch",
+		"create events": telling, "create leases": telling, "create configmaps": telling,
+		"get secrets " + notify.SecretName: telling, "get configmaps " + notify.ConfigMapName: telling,
+		"update configmaps " + name + "-notifications": telling, "update leases " + name + "-notifications": telling,
+	}, `create (configmaps|events|leases)|update (configmaps|leases)`)
+}
+
+// uses asserts which rights the roles of a program have, and that it may write what is listed at most.
+func (r *rendering) uses(g *WithT, deployment *unstructured.Unstructured, rights map[string]string, writes string) {
 	var rules, named []string
 	for _, o := range r.ofKind("Role", "ClusterRole") {
-		if strings.HasSuffix(o.GetName(), "-selftest") {
+		if strings.HasSuffix(o.GetName(), "-selftest") || componentOf(o) != componentOf(deployment) {
 			continue
 		}
 		for _, rule := range as[rbacv1.ClusterRole](g, o).Rules {
@@ -252,26 +325,13 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 			}
 		}
 	}
-	args := argumentsOf(g, r.deployment(), "spec", "template", "spec", "containers")
-	withRoles := len(rules) > 0
-	for right, arg := range map[string]string{
-		"patch applications": "--release=true", "create leases": "--start=true --notifications",
-		"create secrets": "--cert-mode=self", "watch secrets": "--cert-mode=self",
-		"patch validatingwebhookconfigurations": "--cert-mode=self", "watch appprojects": "--sync-windows=true",
-		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
-		"create configmaps": "--notifications --max-update=true", "delete configmaps": "--max-update=true",
-		"watch jobs": "--verify-kinds=jobs.v1.batch", "create analysisruns": "--verify-create=true",
-		"get analysistemplates":            "--verify-create=true",
-		"get secrets " + notify.SecretName: "--notifications", "get configmaps " + notify.ConfigMapName: "--notifications",
-		"update configmaps " + r.fullName() + "-notifications": "--notifications",
-		"update leases " + r.fullName() + "-notifications":     "--notifications",
-	} {
-		uses := slices.ContainsFunc(strings.Fields(arg), func(arg string) bool { return slices.Contains(args, arg) })
-		g.Expect(slices.Contains(append(rules, named...), right)).To(Equal(withRoles && uses), right)
+	args := argumentsOf(g, deployment, "spec", "template", "spec", "containers")
+	for right, arg := range rights {
+		used := len(rules) > 0 && slices.Contains(args, arg)
+		g.Expect(slices.Contains(append(rules, named...), right)).To(Equal(used), right)
 	}
 	for _, right := range rules {
-		g.Expect(right).To(MatchRegexp(`^(get|list|watch) |^(create (analysisruns|configmaps|events|leases|secrets)|update (configmaps|leases|secrets)|` +
-			`delete configmaps|patch (applications|validatingwebhookconfigurations|mutatingwebhookconfigurations))$`))
+		g.Expect(right).To(MatchRegexp(`^(get|list|watch) |^(`+writes+`)$`), deployment.GetName())
 	}
 }
 
@@ -297,17 +357,21 @@ func (r *rendering) webhooksAreWhole(g *WithT) {
 	}
 }
 
-// policiesAreBound asserts that each ValidatingAdmissionPolicy is bound, and is about the account of the Deployment.
+// policiesAreBound asserts that each ValidatingAdmissionPolicy is bound, and is about the account of a Deployment.
 func (r *rendering) policiesAreBound(g *WithT) {
 	var bound []string
 	for _, o := range r.ofKind("ValidatingAdmissionPolicyBinding") {
 		bound = append(bound, field(g, o, "{.spec.policyName}"))
 		g.Expect(field(g, o, "{.spec.validationActions}")).To(Equal(`["Deny"]`))
 	}
-	policies := r.ofKind("ValidatingAdmissionPolicy")
+	policies, pods := r.ofKind("ValidatingAdmissionPolicy"), r.pods(g)
 	g.Expect(bound).To(ConsistOf(namesOf(policies)))
-	account := "'system:serviceaccount:gates:" + r.pods(g)[0].Spec.ServiceAccountName + "'"
 	for _, o := range policies {
+		pod := pods[0]
+		if o.GetName() == r.fullName()+"-reporter" {
+			pod = pods[2]
+		}
+		account := "'system:serviceaccount:gates:" + pod.Spec.ServiceAccountName + "'"
 		g.Expect(field(g, o, "{.spec.matchConditions[0].expression}")).To(HaveSuffix(account), o.GetName())
 	}
 }

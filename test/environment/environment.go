@@ -29,8 +29,8 @@ type Environment struct {
 	*cluster.Cluster
 	// Admin is a client of the cluster's administrator.
 	Admin client.Client
-	// Binary is the command line, and Webhook the program that the image holds.
-	Binary, Webhook string
+	// Binary is the command line, and Webhook and Reporter are the programs that the images hold.
+	Binary, Webhook, Reporter string
 }
 
 // Options are how an Environment is started.
@@ -67,17 +67,18 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 	return e, err
 }
 
-// build compiles both programs, with the flags of the Makefile, whoever calls it. They have no version: the doctor
+// build compiles the programs, with the flags of the Makefile, whoever calls it. They have no version: the doctor
 // would compare the one of a commit with the chart's.
 func (e *Environment) build(ctx context.Context) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", e.Dir(), "./cmd/stepgate",
-		"./cmd/stepgate-webhook")
+		"./cmd/stepgate-webhook", "./cmd/stepgate-reporter")
 	command.Dir = e.Root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("build stepgate: %w: %s", err, text)
 	}
 	e.Binary, e.Webhook = filepath.Join(e.Dir(), "stepgate"), filepath.Join(e.Dir(), "stepgate-webhook")
+	e.Reporter = filepath.Join(e.Dir(), "stepgate-reporter")
 	return nil
 }
 

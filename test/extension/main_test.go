@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -38,7 +39,7 @@ const (
 	passphrase = "correct horse battery staple"
 )
 
-// shared is the cluster, server the argocd-server in it, and direct the address of stepgate's answers.
+// shared is the cluster, server the argocd-server in it, and direct the address of the reporter's answers.
 var (
 	shared *environment.Environment
 	server *argocd.Server
@@ -93,14 +94,19 @@ func start(ctx context.Context, o argocd.Options) error {
 	if err := os.WriteFile(token, []byte(secret+"\n"), 0o600); err != nil {
 		return err
 	}
-	replica, err := release.StartOne(ctx, shared, release.Options{
-		Registration: release.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}},
-		Args:         []string{"--shutdown-delay=0s", "--ui-bind-address=" + direct, "--ui-token-file=" + token},
-	})
+	options := release.Options{
+		Registration: release.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}}, UI: true,
+		Args: []string{"--shutdown-delay=0s"},
+	}
+	webhook, err := release.StartOne(ctx, shared, options)
 	if err != nil {
 		return err
 	}
-	return replica.WaitReady(ctx)
+	reporter, err := release.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token)
+	if err != nil {
+		return err
+	}
+	return errors.Join(webhook.WaitReady(ctx), reporter.WaitReady(ctx))
 }
 
 // unpack packs the extension, and puts it where argocd-extension-installer does.

@@ -14,11 +14,12 @@ import (
 var programs = []struct{ name, is string }{
 	{"stepgate", "The command line. `-h` shows the same on the terminal; exit codes are in [the command line](../cli.md)."},
 	{"stepgate-webhook", "The program in the image. The chart sets its flags."},
+	{"stepgate-reporter", "The program in the image of the reporter. The chart sets its flags."},
 }
 
 // flagsPage has every sub-command of the programs, as they say themselves.
 func flagsPage() (string, error) {
-	page := "# Flags\n"
+	page, known := "# Flags\n", map[command.FlagReference]bool{}
 	for _, program := range programs {
 		cmd := exec.Command("go", "run", "./cmd/"+program.name, "reference")
 		cmd.Stderr = os.Stderr
@@ -32,10 +33,33 @@ func flagsPage() (string, error) {
 		}
 		page += "\n## " + program.name + "\n\n" + program.is + "\n"
 		for _, c := range commands {
+			shared := takeShared(&c, known)
 			page += commandSection(c)
+			if len(shared) > 0 {
+				page += "\nThe others are those of `stepgate-webhook serve`, with the same values: " + strings.Join(shared, ", ") + ".\n"
+			}
 		}
 	}
 	return page, nil
+}
+
+// takeShared takes the flags out of `serve` that another program's has as well, and returns their names: known are those
+// that the page has.
+func takeShared(c *command.Reference, known map[command.FlagReference]bool) (shared []string) {
+	if !strings.HasSuffix(c.Path, " serve") {
+		return nil
+	}
+	var own []command.FlagReference
+	for _, f := range c.Flags {
+		if known[f] {
+			shared = append(shared, code("--"+f.Name))
+			continue
+		}
+		known[f] = true
+		own = append(own, f)
+	}
+	c.Flags = own
+	return shared
 }
 
 func commandSection(c command.Reference) string {

@@ -12,15 +12,19 @@ import (
 
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/notify"
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
-// metricsPage has every metric that `stepgate-webhook serve` registers. A test of that program compares.
+// metricsPage has every metric that `stepgate-webhook serve` and `stepgate-reporter serve` register. A test of each
+// program compares.
 func metricsPage() (string, error) {
 	var c catalogue
 	record.NewMetrics(&c)
+	notify.NewMetrics(&c)
 	c.MustRegister(record.NewWaiting(nil, nil), record.NewWatches(nil, nil),
-		record.NewExemptions(nil, nil, nil, logr.Logger{}), command.Built{}.Metric())
+		record.NewExemptions(nil, nil, nil, logr.Logger{}), command.Built{}.Metric("build_info"),
+		command.Built{}.Metric("reporter_build_info"))
 	for _, desc := range certs.Metrics() {
 		c.add(desc, "gauge")
 	}

@@ -139,6 +139,7 @@ type alert struct {
 // alertFiles are the files of alerts, with the value of the chart that includes each.
 var alertFiles = []struct{ name, heading string }{
 	{"alerts.yaml", "metrics.prometheusRule.enabled"},
+	{"alerts-reporter.yaml", "metrics.prometheusRule.enabled, if there is a reporter"},
 	{"alerts-apiserver.yaml", "metrics.prometheusRule.apiServerAlerts"},
 	{"alerts-argocd.yaml", "metrics.prometheusRule.argocdAlerts"},
 }

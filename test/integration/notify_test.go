@@ -31,7 +31,8 @@ import (
 // people are a server that some webhook services of Argo CD's notifications send to.
 type people struct {
 	*rollout
-	server *httptest.Server
+	server   *httptest.Server
+	reporter *release.Replica
 
 	mu  sync.Mutex
 	got []string
@@ -86,6 +87,18 @@ func newPeople(t *testing.T) *people {
 		})
 	}
 	p.rollout = newRolloutWith(t, release.Options{Notifies: true})
+	var err error
+	p.reporter, err = release.StartReporter(t.Context(), shared, release.Options{
+		Registration: release.Registration{Name: p.replica.Name}, Notifies: true,
+	}, "--zap-log-level=debug", "--spec-settling=0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		p.reporter.Kill()
+		if t.Failed() {
+			t.Log(p.reporter.Log())
+		}
+	})
+	g.Expect(p.reporter.WaitReady(t.Context())).To(Succeed())
 	return p
 }
 
@@ -112,12 +125,12 @@ func (p *people) annotate(annotations map[string]string) {
 	p.Expect(shared.Admin.Patch(p.ctx, set, client.MergeFrom(before))).To(Succeed())
 }
 
-// restart ends the process as kill -9 does, and starts it again.
+// restart ends the reporter as kill -9 does, and starts it again.
 func (p *people) restart() {
 	p.t.Helper()
-	p.replica.Kill()
-	p.Expect(p.replica.StartAgain(p.ctx, shared)).To(Succeed())
-	p.Expect(p.replica.WaitReady(p.ctx)).To(Succeed())
+	p.reporter.Kill()
+	p.Expect(p.reporter.StartAgain(p.ctx, shared)).To(Succeed())
+	p.Expect(p.reporter.WaitReady(p.ctx)).To(Succeed())
 }
 
 // TestPeopleAreTold of an approval that is needed, and of a rollout that is complete: once each, although the process is
@@ -153,9 +166,9 @@ func TestPeopleAreTold(t *testing.T) {
 	p.Eventually(func() []string { return p.untold() }).Should(ConsistOf(
 		`stepgate could not send a notification: argocd-notifications-cm has no service "dave"`))
 	p.Expect(p.told()).To(Equal(want))
-	p.Expect(p.replica.Metric(p.ctx, "stepgate_notifications_total", "result", "sent")).To(BeNumerically("==", 1))
-	p.Expect(p.replica.Log()).NotTo(ContainSubstring(peoplesToken))
-	p.Expect(p.replica.Log()).NotTo(ContainSubstring(p.server.URL + "/alice"))
+	p.Expect(p.reporter.Metric(p.ctx, "stepgate_notifications_total", "result", "sent")).To(BeNumerically("==", 1))
+	p.Expect(p.reporter.Log()).NotTo(ContainSubstring(peoplesToken))
+	p.Expect(p.reporter.Log()).NotTo(ContainSubstring(p.server.URL + "/alice"))
 }
 
 // untold are the notes of the Events on the ApplicationSet about notifications.

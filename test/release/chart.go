@@ -66,7 +66,7 @@ type Chart struct {
 // StartChart installs the chart with Helm and starts the process that its Deployment would start. The API server calls
 // it by webhook.url, because there is no Service network here.
 func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*Replica, error) {
-	r, err := newReplica("")
+	r, err := newReplica(e.Webhook, "")
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 // Deploy starts the process that the Deployment of a chart that is installed would start. address is the one of its
 // webhook.url.
 func Deploy(ctx context.Context, e *environment.Environment, chart Chart, address string) (*Replica, error) {
-	r, err := newReplica("")
+	r, err := newReplica(e.Webhook, "")
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +129,11 @@ func (r *Replica) deploy(ctx context.Context, e *environment.Environment, chart 
 	return r.start(ctx, e, serve)
 }
 
-// pod is the Pod of the chart's Deployment.
+// pod is the Pod of the Deployment of the webhook.
 func (c Chart) pod(ctx context.Context, e *environment.Environment) (*corev1.PodSpec, error) {
 	var deployments appsv1.DeploymentList
 	err := e.Admin.List(ctx, &deployments, client.InNamespace(c.Namespace),
-		client.MatchingLabels{"app.kubernetes.io/instance": c.Name})
+		client.MatchingLabels{"app.kubernetes.io/instance": c.Name, "app.kubernetes.io/component": "webhook"})
 	if err != nil {
 		return nil, err
 	}

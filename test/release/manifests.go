@@ -23,13 +23,13 @@ import (
 )
 
 // manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later, do not keep
-// maxUpdate, and tell nobody; otherwise Helm renders them from the chart, with the same values.
+// maxUpdate, and report to nobody; otherwise Helm renders them from the chart, with the same values.
 func manifests(ctx context.Context, e *environment.Environment, o Options) ([]byte, error) {
 	folder := "enforce"
 	if o.Starts {
 		folder = "start"
 	}
-	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate && !o.Notifies {
+	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate && !o.Notifies && !o.UI {
 		return Kustomize(filepath.Join(e.Root, "config", folder))
 	}
 	helm, err := NewHelm(e)
@@ -39,7 +39,8 @@ func manifests(ctx context.Context, e *environment.Environment, o Options) ([]by
 	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate",
 		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce",
 		fmt.Sprintf("--set=start.enabled=%t", o.Starts), fmt.Sprintf("--set=config.maxUpdate=%t", o.KeepsMaxUpdate),
-		fmt.Sprintf("--set=notifications.enabled=%t", o.Notifies))
+		fmt.Sprintf("--set=notifications.enabled=%t", o.Notifies),
+		fmt.Sprintf("--set=ui.enabled=%t,ui.tokenSecret.name=ui", o.UI))
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 

@@ -95,7 +95,7 @@ func (r *Release) Restart(ctx context.Context, i int) error {
 func (r *Release) replace(ctx context.Context, i int) (next, old *Replica, err error) {
 	o := r.options
 	o.APIServer = r.apis[i]
-	if next, err = newReplica(o.Name); err == nil {
+	if next, err = newReplica(r.env.Webhook, o.Name); err == nil {
 		err = next.run(ctx, r.env, o)
 	}
 	if err != nil {

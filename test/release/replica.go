@@ -1,5 +1,5 @@
-// Package release installs stepgate from config/ or from the chart, and runs it as the Deployment would: one process or
-// several, under stepgate's own service account and RBAC. Several are behind a Balancer, as behind a Service.
+// Package release installs stepgate from config/ or from the chart, and runs it as the Deployments would: one process or
+// several, under stepgate's own service accounts and RBAC. Several are behind a Balancer, as behind a Service.
 package release
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 
-	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/eventually"
 )
 
-// Replica is a running `stepgate-webhook serve`.
+// Replica is a running `stepgate-webhook serve`, or `stepgate-reporter serve`.
 type Replica struct {
 	// Name is the name of its Registration.
 	Name string
-	// Webhook, Metrics and Probe are its addresses, HOST:PORT.
+	// Webhook, Metrics and Probe are its addresses, HOST:PORT. A reporter has no webhook.
 	Webhook, Metrics, Probe string
 
+	program     string
 	memoryLimit string
 
 	command *exec.Cmd
@@ -46,8 +46,9 @@ type Options struct {
 	Starts bool
 	// KeepsMaxUpdate has it keep the maxUpdate of steps.
 	KeepsMaxUpdate bool
-	// Notifies has it tell people about rollouts.
-	Notifies bool
+	// Notifies installs what the reporter needs to tell people about rollouts, and UI what it needs to answer Argo CD's UI:
+	// StartReporter starts it.
+	Notifies, UI bool
 	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
@@ -57,7 +58,7 @@ type Options struct {
 // StartOne installs an instance of stepgate from config/, and starts one replica of it. It returns when the replica
 // answers its probes; WaitReady waits until it is ready. The replica ends with the environment at the latest.
 func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Replica, error) {
-	r, err := newReplica(o.Name)
+	r, err := newReplica(e.Webhook, o.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +69,8 @@ func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Repl
 	return r, r.run(ctx, e, o)
 }
 
-func newReplica(name string) (*Replica, error) {
-	r := &Replica{Name: name, output: gbytes.NewBuffer(), exited: make(chan struct{})}
+func newReplica(program, name string) (*Replica, error) {
+	r := &Replica{Name: name, program: program, output: gbytes.NewBuffer(), exited: make(chan struct{})}
 	free, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
@@ -103,10 +104,6 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	if o.KeepsMaxUpdate {
 		args = append(args, "--max-update", "--max-update-namespace="+o.Name)
 	}
-	if o.Notifies {
-		args = append(args, "--notifications", "--notifications-namespace="+cluster.ArgoNamespace,
-			"--notifications-state="+o.Name+"/"+o.Name+"-notifications")
-	}
 	if o.Barrier {
 		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))
 	}
@@ -115,7 +112,7 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 }
 
 func (r *Replica) start(ctx context.Context, e *environment.Environment, args []string) error {
-	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Webhook, args...)
+	r.command = exec.CommandContext(context.WithoutCancel(ctx), r.program, args...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	r.command.Env = append(os.Environ(), "GOMEMLIMIT="+cmp.Or(r.memoryLimit, memoryLimit))
 	if err := r.command.Start(); err != nil {

@@ -26,7 +26,6 @@ type Metrics struct {
 	changes     *prometheus.CounterVec
 	approvals   *prometheus.CounterVec
 	starts      *prometheus.CounterVec
-	notes       *prometheus.CounterVec
 	unlisted    prometheus.Counter
 	unknown     prometheus.Counter
 }
@@ -79,15 +78,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 				"(it has run the same), unjudged (the API server does not call the webhooks for it), failed or dropped (the queue "+
 				"was full or too slow).",
 			"result"),
-		notes: counter("notifications_total",
-			"Notifications about rollouts, by result: sent, failed (it is tried again), late (the service has not answered), "+
-				"no-trigger, bad-trigger, no-service, bad-template, subscription (an annotation cannot be read, or names too "+
-				"many), settings (of Argo CD's notifications: something cannot be read), state (what was sent cannot be read or "+
-				"written, and nothing is sent), or no-room (to write down what is sent, and it is not sent). Trigger and service "+
-				"are empty where it is about none that is configured.", "trigger", "service", "result"),
 	}
 	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
-		m.refreshes, m.changes, m.approvals, m.starts, m.notes, m.unlisted, m.unknown)
+		m.refreshes, m.changes, m.approvals, m.starts, m.unlisted, m.unknown)
 	return m
 }
 
@@ -147,11 +140,6 @@ func (m *Metrics) RefreshDone(result string) {
 // StartDone counts one sync that was to be started.
 func (m *Metrics) StartDone(result string) {
 	m.starts.WithLabelValues(result).Inc()
-}
-
-// NotificationDone counts what has become of a notification.
-func (m *Metrics) NotificationDone(trigger, service, result string) {
-	m.notes.WithLabelValues(trigger, service, result).Inc()
 }
 
 // ApprovalsDone counts approvals: approved or refused.

@@ -62,13 +62,30 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* An image. Call it with a list of the root, and the values of the image that have repository and digest. */}}
 {{- define "stepgate.image" -}}
-{{- $registry := default .Values.image.registry .Values.global.imageRegistry -}}
-{{- $name := .Values.image.repository -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- $registry := default $root.Values.image.registry $root.Values.global.imageRegistry -}}
+{{- $name := $image.repository -}}
 {{- with $registry }}{{ $name = printf "%s/%s" . $name }}{{ end -}}
-{{- if .Values.image.digest }}{{ $name }}@{{ .Values.image.digest }}
-{{- else }}{{ $name }}:{{ default (printf "v%s" .Chart.AppVersion) .Values.image.tag }}
+{{- if $image.digest }}{{ $name }}@{{ $image.digest }}
+{{- else }}{{ $name }}:{{ default (printf "v%s" $root.Chart.AppVersion) $root.Values.image.tag }}
 {{- end }}
+{{- end }}
+
+{{/* Not empty if somebody is to be told, or Argo CD's UI is answered: then the chart installs the reporter. */}}
+{{- define "stepgate.reports" -}}
+{{- if or .Values.notifications.enabled .Values.ui.enabled }}true{{ end }}
+{{- end }}
+
+{{- define "stepgate.reporterAccount" -}}
+{{- default (printf "%s-reporter" (include "stepgate.fullname" .)) .Values.reporter.serviceAccount.name }}
+{{- end }}
+
+{{/* Labels that select the Pods of the reporter. */}}
+{{- define "stepgate.reporterLabels" -}}
+{{- toYaml (merge (dict "app.kubernetes.io/component" "reporter") (include "stepgate.selectorLabels" . | fromYaml)) }}
 {{- end }}
 
 {{- define "stepgate.failurePolicy" -}}
@@ -133,6 +150,23 @@ INSTANCE-applicationset-controller. */}}
 {{- if and .Values.start.enabled (eq .Values.config.mode "enforce") }}true{{ end }}
 {{- end }}
 
+{{/* A binding of the role of the same name. Call it with a dict of root and account, and what stepgate.metadata takes. */}}
+{{- define "stepgate.roleBinding" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ ternary "ClusterRoleBinding" "RoleBinding" (default false .cluster) }}
+metadata:
+  {{- include "stepgate.metadata" . | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ ternary "ClusterRole" "Role" (default false .cluster) }}
+  name: {{ include "stepgate.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .account }}
+    namespace: {{ include "stepgate.namespace" .root }}
+{{- end }}
+
 {{/* The rules of the role that stepgate needs where the objects are that stepgate.io/verify names. */}}
 {{- define "stepgate.evidenceRules" -}}
 {{- range .Values.config.verify.kinds }}
@@ -157,12 +191,17 @@ INSTANCE-applicationset-controller. */}}
 {{- end }}
 {{- end }}
 
-{{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
-{{- define "stepgate.applicationRules" -}}
-# The live reads of a decision, and the watches that keep them few.
+{{/* The rule of the roles of both programs in the namespaces of the Applications. */}}
+{{- define "stepgate.readRule" -}}
 - apiGroups: [argoproj.io]
   resources: [applications, applicationsets]
   verbs: [get, list, watch]
+{{- end }}
+
+{{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
+{{- define "stepgate.applicationRules" -}}
+# The live reads of a decision, and the watches that keep them few.
+{{ include "stepgate.readRule" . }}
 {{- if .Values.releaseWaiting.enabled }}
 # To set the annotation argocd.argoproj.io/refresh{{ if include "stepgate.starts" . }}, and to start and terminate syncs{{ end }}. The ValidatingAdmissionPolicy rejects every other change.
 - apiGroups: [argoproj.io]

@@ -1,15 +1,8 @@
-{{/* The common settings of the Deployment's Pods and of the Pod of `helm test`. */}}
-{{- define "stepgate.podSettings" -}}
+{{/* The common settings of all Pods. */}}
+{{- define "stepgate.commonPodSettings" -}}
 {{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- if .Values.hostNetwork }}
-hostNetwork: true
-{{- end }}
-dnsPolicy: {{ default (ternary "ClusterFirstWithHostNet" "ClusterFirst" .Values.hostNetwork) .Values.dnsPolicy }}
-{{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
 {{- end }}
 {{- with .Values.runtimeClassName }}
 runtimeClassName: {{ . }}
@@ -28,9 +21,20 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{/* The arguments of `stepgate-webhook serve`. */}}
-{{- define "stepgate.args" -}}
-- serve
+{{/* The common settings of the webhook's Pods and of the Pod of `helm test`. */}}
+{{- define "stepgate.podSettings" -}}
+{{- if .Values.hostNetwork }}
+hostNetwork: true
+{{- end }}
+dnsPolicy: {{ default (ternary "ClusterFirstWithHostNet" "ClusterFirst" .Values.hostNetwork) .Values.dnsPolicy }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{ include "stepgate.commonPodSettings" . | trim }}
+{{- end }}
+
+{{/* The arguments that say how the gate decides. The reporter has the same. */}}
+{{- define "stepgate.ruleArgs" -}}
 - --mode={{ .Values.config.mode }}
 - --require={{ .Values.config.require }}
 - --pin={{ .Values.pin.mode }}
@@ -46,22 +50,8 @@ securityContext:
 {{- end }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
-{{- if .Values.notifications.enabled }}
-- --notifications
-- --notifications-namespace={{ include "stepgate.argocdNamespace" . }}
-- --notifications-state={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-notifications
-{{- end }}
-{{- if .Values.writeBarrier.enabled }}
-- --write-barrier={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-barrier
-{{- end }}
 {{- range .Values.config.bypassUsers }}
 - {{ printf "--bypass-user=%s" . | quote }}
-{{- end }}
-{{- range .Values.approvals.users }}
-- {{ printf "--approver=%s" . | quote }}
-{{- end }}
-{{- range .Values.approvals.groups }}
-- {{ printf "--approver-group=%s" . | quote }}
 {{- end }}
 - --approve-four-eyes={{ .Values.approvals.fourEyes }}
 - --allowed-annotations={{ join "," .Values.config.allowedAnnotations }}
@@ -73,9 +63,6 @@ securityContext:
 {{- end }}
 {{- range .Values.config.verify.namespaces }}
 - --verify-namespaces={{ . }}
-{{- end }}
-{{- if .Values.config.verify.create }}
-- --verify-create=true
 {{- end }}
 {{- range .Values.argocd.applicationNamespaces }}
 - --application-namespaces={{ . }}
@@ -89,6 +76,34 @@ securityContext:
 {{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.applicationSetAccounts "part" "applicationset-controller") | fromYamlArray }}
 - {{ printf "--argocd-applicationset-account=%s" . | quote }}
 {{- end }}
+{{- end }}
+
+{{/* The arguments that say where metrics and probes are served, and how the log looks. The reporter has the same. */}}
+{{- define "stepgate.commonArgs" -}}
+- --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
+- --health-probe-bind-address=:8081
+- --profiling={{ .Values.metrics.profiling }}
+- --zap-log-level={{ .Values.log.level }}
+- --zap-encoder={{ .Values.log.format }}
+- --zap-time-encoding={{ .Values.log.timeEncoding }}
+{{- end }}
+
+{{/* The arguments of `stepgate-webhook serve`. */}}
+{{- define "stepgate.args" -}}
+- serve
+{{ include "stepgate.ruleArgs" . }}
+{{- if .Values.writeBarrier.enabled }}
+- --write-barrier={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-barrier
+{{- end }}
+{{- range .Values.approvals.users }}
+- {{ printf "--approver=%s" . | quote }}
+{{- end }}
+{{- range .Values.approvals.groups }}
+- {{ printf "--approver-group=%s" . | quote }}
+{{- end }}
+{{- if .Values.config.verify.create }}
+- --verify-create=true
+{{- end }}
 - --webhook-configuration={{ include "stepgate.fullname" . }}
 - --mutating-webhook-configuration={{ include "stepgate.fullname" . }}
 {{- if .Values.webhook.clientCA.configMap }}
@@ -98,13 +113,7 @@ securityContext:
 {{- end }}
 {{- end }}
 - --webhook-bind-address=:{{ .Values.webhook.port }}
-- --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
-- --health-probe-bind-address=:8081
-{{- if .Values.ui.enabled }}
-- --ui-bind-address=:{{ .Values.ui.port }}
-- --ui-token-file=/ui/token
-{{- end }}
-- --profiling={{ .Values.metrics.profiling }}
+{{ include "stepgate.commonArgs" . }}
 {{- with .Values.tracing.endpoint }}
 - {{ printf "--tracing-endpoint=%s" . | quote }}
 - --tracing-sampling-rate-per-million={{ int $.Values.tracing.samplingRatePerMillion }}
@@ -122,13 +131,37 @@ securityContext:
 - --cert-mode=files
 - --cert-dir=/tls
 {{- end }}
-- --zap-log-level={{ .Values.log.level }}
-- --zap-encoder={{ .Values.log.format }}
-- --zap-time-encoding={{ .Values.log.timeEncoding }}
 {{- if include "stepgate.starts" . }}
 - --start-lease={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-start
 {{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The probes of a container. */}}
+{{- define "stepgate.probes" -}}
+livenessProbe:
+  httpGet: {path: /healthz, port: probes}
+  {{- toYaml .Values.livenessProbe | nindent 2 }}
+readinessProbe:
+  httpGet: {path: /readyz, port: probes}
+  {{- toYaml .Values.readinessProbe | nindent 2 }}
+{{- with .Values.startupProbe }}
+startupProbe:
+  httpGet: {path: /healthz, port: probes}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The environment of a container. */}}
+{{- define "stepgate.environment" -}}
+{{- with .Values.extraEnv }}
+env:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.extraEnvFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -19,8 +19,8 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// newLock returns the Lease of what one replica does for all. identity names this replica.
-func newLock(c kubernetes.Interface, flag string, lease types.NamespacedName, identity string) (
+// NewLock returns the Lease of what one replica does for all. identity names this replica.
+func NewLock(c kubernetes.Interface, flag string, lease types.NamespacedName, identity string) (
 	resourcelock.Interface, error,
 ) {
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, lease.Namespace, lease.Name, c.CoreV1(),
@@ -31,9 +31,9 @@ func newLock(c kubernetes.Interface, flag string, lease types.NamespacedName, id
 	return lock, nil
 }
 
-// lead calls started when this replica gets the Lease, and stopped when it loses it, again and again until ctx is done.
+// Lead calls started when this replica gets the Lease, and stopped when it loses it, again and again until ctx is done.
 // It gives the Lease up then. The context of started ends with the Lease.
-func lead(
+func Lead(
 	ctx context.Context, lock resourcelock.Interface, name string, started func(context.Context), stopped func(),
 ) {
 	for ctx.Err() == nil {

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ func TestEndpointIsServedUntilTheEnd(t *testing.T) {
 	address := free(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- endpoint{address: address, handler: teapot, connections: 1}.serve(ctx) }()
+	go func() { done <- Endpoint{Address: address, Handler: teapot, Connections: 1}.Serve(ctx) }()
 
 	g.Eventually(func(g Gomega) {
 		response, err := http.Get("http://" + address + "/")
@@ -37,13 +37,13 @@ func TestEndpointIsServedUntilTheEnd(t *testing.T) {
 }
 
 func TestEndpointThatIsDisabled(t *testing.T) {
-	NewWithT(t).Expect(endpoint{address: flags.Disabled, handler: teapot}.serve(t.Context())).To(Succeed())
+	NewWithT(t).Expect(Endpoint{Address: flags.Disabled, Handler: teapot}.Serve(t.Context())).To(Succeed())
 }
 
 func TestEndpointNamesItsFlag(t *testing.T) {
 	g := NewWithT(t)
-	e := endpoint{flag: "--metrics-bind-address", address: listen(t), handler: teapot}
-	g.Expect(e.serve(t.Context())).To(MatchError(And(HavePrefix("--metrics-bind-address: listen tcp "),
+	e := Endpoint{Flag: "--metrics-bind-address", Address: listen(t), Handler: teapot}
+	g.Expect(e.Serve(t.Context())).To(MatchError(And(HavePrefix("--metrics-bind-address: listen tcp "),
 		HaveSuffix("address already in use"))))
 }
 
@@ -53,7 +53,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	g := NewWithT(t)
 	address := free(t)
 	go func() {
-		_ = endpoint{address: address, handler: teapot, connections: mostConnections}.serve(t.Context())
+		_ = Endpoint{Address: address, Handler: teapot, Connections: mostConnections}.Serve(t.Context())
 	}()
 	var idle []net.Conn
 	for i := range 4 * mostConnections {
@@ -89,5 +89,15 @@ func free(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(listener.Close()).To(Succeed())
+	return listener.Addr().String()
+}
+
+// listen returns an address that is in use until the end of the test.
+func listen(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(listener.Close()).To(Succeed()) })
 	return listener.Addr().String()
 }

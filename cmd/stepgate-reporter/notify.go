@@ -12,17 +12,15 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 
-	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/notify"
+	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// The calls for notifications, per second and in a burst. They have a client of their own, so that none of a decision
-// waits for them.
+// The calls for notifications, per second and in a burst: many subscriptions do not flood the API server.
 const (
 	notifyCalls = 10
 	notifyBurst = 20
@@ -31,45 +29,52 @@ const (
 // untoldTime bounds the creation of an Event.
 const untoldTime = 5 * time.Second
 
-// notifications are what --notifications runs.
+// notifications are what --notifications-state runs.
 type notifications struct {
 	notifier *notify.Notifier
 	lock     resourcelock.Interface
 	log      logr.Logger
 }
 
-// newNotifications returns the notifications of the replica that holds the Lease. identity names this replica.
-func newNotifications(
-	o *flags.Options, config settings.Config, c *kube.Cluster, known *siblings.Cache, verified *verification,
-	metrics *record.Metrics, identity string, log logr.Logger,
-) (*notifications, error) {
-	restConfig := rest.CopyConfig(c.Config)
+// notifications returns the notifications of the replica that holds the Lease; nil if nobody is to be told.
+func (p *parts) notifications() (*notifications, error) {
+	if !p.options.Notifications.Enabled() {
+		return nil, nil
+	}
+	identity, err := hostname()
+	if err != nil {
+		return nil, err
+	}
+	restConfig := rest.CopyConfig(p.cluster.Config)
 	restConfig.QPS, restConfig.Burst = notifyCalls, notifyBurst
 	clientset, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return nil, err
 	}
+	state := p.options.Notifications.State()
 	// The Lease is renewed by the client that nothing slows down.
-	lock, err := newLock(c.Clientset, "--notifications-state", o.Notifications.State(), identity)
+	lock, err := serve.NewLock(p.cluster.Clientset, "--notifications-state", state, identity)
 	if err != nil {
 		return nil, err
 	}
-	log = log.WithName("notifications")
-	cluster := notify.Cluster{Clientset: clientset, Namespace: o.Notifications.Namespace, State: o.Notifications.State()}
-	options := notify.Options{
-		Config: config, Known: known, Gated: o.Gate.Namespaces.Gated, Source: cluster, Store: cluster, Observer: metrics,
-		Poster: untold{kube.EventCreator{Clientset: clientset}, identity, log}, Clock: clock.RealClock{},
-		Evidence: evidence.Watched{Watch: verified.Watch},
-	}
-	notifier := notify.New(options)
+	log := p.log.WithName("notifications")
+	cluster := notify.Cluster{Clientset: clientset, Namespace: p.options.Gate.ArgoCD(), State: state}
+	notifier := notify.New(notify.Options{
+		Config: p.config, Known: p.known, Gated: p.options.Gate.Namespaces.Gated, Source: cluster, Store: cluster,
+		Observer: notify.NewMetrics(p.registry), Clock: clock.RealClock{},
+		Poster:   untold{kube.EventCreator{Clientset: clientset}, identity, log},
+		Evidence: evidence.Watched{Watch: p.evidence.Watch},
+	})
 	notifier.HearEngine(log)
+	p.known.OnChange(notifier.Changed)
+	p.evidence.OnChange(serve.Verified(p.known, settings.NewParser(p.config, clock.RealClock{}), notifier.Changed))
 	return &notifications{notifier: notifier, lock: lock, log: log}, nil
 }
 
 // run tells people while this replica holds the Lease, until ctx is done, and until what is being sent has ended.
 func (n *notifications) run(ctx context.Context) {
 	var term sync.Mutex // client-go may begin another term while the last one still ends
-	lead(ctx, n.lock, "notifications", func(ctx context.Context) {
+	serve.Lead(ctx, n.lock, "notifications", func(ctx context.Context) {
 		term.Lock()
 		defer term.Unlock()
 		n.log.Info("this replica sends notifications")

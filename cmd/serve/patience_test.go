@@ -1,0 +1,9 @@
+package serve
+
+import (
+	"testing"
+
+	"github.com/stepgate/stepgate/test/patience"
+)
+
+func TestMain(m *testing.M) { patience.Main(m) }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/serve"
+)
+
+func newServe() *cobra.Command {
+	o := &flags.Reporter{}
+	return serve.NewCommand(o, "Send notifications, and answer Argo CD's UI",
+		"  stepgate serve --notifications-state stepgate/stepgate-notifications",
+		func(ctx context.Context) error { return report(ctx, o) })
+}
+
+// report runs the program until ctx is done or a part of it fails.
+func report(ctx context.Context, o *flags.Reporter) error {
+	config, err := o.Config()
+	if err != nil {
+		return err
+	}
+	p, err := newProgram(ctx, o, config)
+	if err != nil {
+		return err
+	}
+	logr.FromContextOrDiscard(ctx).Info("reporting", "version", command.ThisBuild().Version, "mode", config.Mode.String(),
+		"notifications", o.Notifications.Enabled(), "ui", o.UI.Address, "applicationNamespaces", o.Gate.Namespaces)
+	return p.run(ctx)
+}

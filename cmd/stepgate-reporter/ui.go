@@ -1,0 +1,54 @@
+package main
+
+import (
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/stepgate/stepgate/cmd/extension"
+	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/serve"
+	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/places"
+)
+
+// The reads for Argo CD's UI, per second and in a burst: many who look at it do not flood the API server.
+const (
+	uiReads = 5
+	uiBurst = 20
+)
+
+// uiConnections is how many connections argocd-server may keep open.
+const uiConnections = 64
+
+// ui answers Argo CD's UI, unless it is switched off.
+func (p *parts) ui() (serve.Endpoint, error) {
+	e := serve.Endpoint{Flag: "--ui-bind-address", Address: flags.Disabled, Connections: uiConnections}
+	o := p.options
+	if o.UI.Address == "" {
+		return e, nil
+	}
+	config := rest.CopyConfig(p.cluster.Config)
+	config.QPS, config.Burst = uiReads, uiBurst
+	objects, err := kube.Objects(config)
+	if err != nil {
+		return e, err
+	}
+	options := extension.Options{
+		Config: p.config, Known: p.known, Objects: objects, Gated: o.Gate.Namespaces.Gated, Clock: clock.RealClock{},
+		Evidence: evidence.Watched{Watch: p.evidence.Watch},
+	}
+	if p.config.MaxUpdate {
+		clientset, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return e, err
+		}
+		options.Places = places.NewRecent(places.ConfigMaps{
+			Client: clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace),
+		}, clock.RealClock{})
+	}
+	e.Address = o.UI.Address
+	e.Handler = extension.New(extension.NewFacts(options), o.UI.TokenFile, p.log.WithName("ui"))
+	return e, nil
+}
