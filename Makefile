@@ -38,15 +38,18 @@ KUBERNETES_NODE := $(addprefix $(BIN)/,kubelet kube-controller-manager kube-sche
 CONTAINERD_NODE := $(addprefix $(BIN)/,containerd containerd-shim-runc-v2 ctr)
 CONTAINERD_VERSION := 2.2.9
 
-# `make build` writes STEPGATE and `make build-webhook` WEBHOOK; their sub-command version shows VERSION and COMMIT.
+# `make build` writes STEPGATE, `make build-webhook` WEBHOOK and `make build-reporter` REPORTER; their sub-command version shows VERSION and
+# COMMIT.
 STEPGATE ?= $(BIN)/stepgate
 WEBHOOK ?= $(BIN)/stepgate-webhook
+REPORTER ?= $(BIN)/stepgate-reporter
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 link = go build -buildvcs=false -ldflags '-s -w $(foreach what,version=$(VERSION) commit=$(COMMIT),-X $(BUILT).$(what))' -o $(1) $(2)
 BUILT := github.com/stepgate/stepgate/cmd/command
-# `make release-image` builds for PLATFORMS into RELEASE, and pushes to the repository IMAGE, if it is set. The time of the commit is
-# the time of everything in the image, so that every build of a commit has the same digest.
+# `make release-image` builds the image of PROGRAM for PLATFORMS into RELEASE, and pushes to the repository IMAGE, if it is set. The time of the
+# commit is the time of everything in the image, so that every build of a commit has the same digest.
+PROGRAM ?= stepgate-webhook
 PLATFORMS ?= linux/amd64 linux/arm64
 RELEASE ?= $(BIN)/release
 IMAGE ?=
@@ -57,7 +60,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 EXTENSION ?= $(BIN)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
-VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook
+VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook ./cmd/stepgate-reporter
 # The parts of `make test-all`: CI runs them side by side.
 PARTS := test test-argocd test-oldest test-faults test-random test-release
 # The parts of the rule that CI takes out of the simulation.
@@ -101,6 +104,10 @@ build: ## Build bin/stepgate, the command line, with version and commit
 .PHONY: build-webhook
 build-webhook: ## Build bin/stepgate-webhook, which the image holds
 	$(call link,$(WEBHOOK),./cmd/stepgate-webhook)
+
+.PHONY: build-reporter
+build-reporter:
+	$(call link,$(REPORTER),./cmd/stepgate-reporter)
 
 .PHONY: demo
 demo: $(BIN)/demo ## Play a rollout write by write on a real API server
@@ -406,11 +413,12 @@ release-check: ## Check that TAG, the chart's version and its appVersion agree
 		{ echo "release-check: $(TAG) is not v and the $$key of charts/stepgate/Chart.yaml" >&2; exit 1; }; done
 
 .PHONY: release-image
-release-image: ## Build the released image and its SBOM into bin/release; push it, if IMAGE names a repository
+release-image: ## Build the released image of PROGRAM and its SBOM into bin/release; push it, if IMAGE names a repository
 	@for platform in $(PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build-webhook WEBHOOK=$(RELEASE)/$$platform/stepgate-webhook; \
+	  binary=$(RELEASE)/$$platform/$(PROGRAM); GOOS=$${platform%/*} GOARCH=$${platform#*/} \
+	    $(MAKE) --no-print-directory build-$(PROGRAM:stepgate-%=%) WEBHOOK=$$binary REPORTER=$$binary; \
 	done
-	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
+	go run ./test/image -program $(PROGRAM) -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
 
 .PHONY: release-plugin
 release-plugin: ## Build the archives of the command line and krew's manifest into bin/release

@@ -35,18 +35,33 @@ func copied(g Gomega) (paths []string) {
 	return paths
 }
 
-// TestTheDockerfileMakesTheSameImage compares the last stage of the Dockerfile, with which people build the image
-// themselves, with the released image.
-func TestTheDockerfileMakesTheSameImage(t *testing.T) {
+// TestTheDockerfileMakesTheSameImages compares the stages of the Dockerfile with which people build the images
+// themselves with the released images. The webhook's is the last one, which docker builds unless it is told another.
+func TestTheDockerfileMakesTheSameImages(t *testing.T) {
 	g := NewWithT(t)
-	var last []instruction
+	stages, last := map[string][]instruction{}, ""
 	for _, i := range instructions(g) {
 		if i.name == "FROM" {
-			last = nil
+			last = i.args[strings.LastIndex(i.args, " ")+1:]
 		}
-		last = append(last, i)
+		stages[last] = append(stages[last], i)
 	}
+	g.Expect(last).To(Equal("webhook"))
+	for _, p := range programs {
+		part := strings.TrimPrefix(p.name, "stepgate-")
+		expectStage(t, p, part, stages[part])
+	}
+}
+
+// expectStage expects a stage of the Dockerfile that makes the image of a program.
+func expectStage(t *testing.T, p program, stage string, last []instruction) {
+	t.Helper()
+	g := NewWithT(t)
 	r := madeUp(t)
+	r.program = p
+	for _, platform := range r.platforms {
+		g.Expect(os.WriteFile(r.binary(platform), nil, 0o600)).To(Succeed())
+	}
 	image, err := r.image(r.platforms[0])
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := image.ConfigFile()
@@ -56,9 +71,9 @@ func TestTheDockerfileMakesTheSameImage(t *testing.T) {
 	g.Expect(last).To(HaveLen(5))
 	labels := last[1]
 	g.Expect(last).To(Equal([]instruction{
-		{"FROM", "scratch"},
+		{"FROM", "scratch AS " + stage},
 		{"LABEL", labels.args},
-		{"COPY", "--from=build /stepgate-webhook /stepgate-webhook"},
+		{"COPY", "--from=build-" + stage + " /" + p.name + " /" + p.name},
 		{"USER", config.Config.User},
 		{"ENTRYPOINT", string(entrypoint)},
 	}))

@@ -40,7 +40,7 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := layer(binary, r.time)
+	layer, err := layer(r.name, binary, r.time)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = platform.OS, platform.Architecture, v1.Time{Time: r.time}
-	config.Config = v1.Config{User: user, Entrypoint: []string{"/stepgate-webhook"}, Labels: r.labels()}
+	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + r.name}, Labels: r.labels()}
 	image, err = mutate.ConfigFile(image, config)
 	if err != nil {
 		return nil, err
@@ -65,11 +65,11 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 }
 
 // layer is the only layer, with the only file: the binary, which root owns and everybody may run.
-func layer(binary []byte, modified time.Time) (v1.Layer, error) {
+func layer(name string, binary []byte, modified time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	header := &tar.Header{
-		Name: "stepgate-webhook", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary)), ModTime: modified,
+		Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary)), ModTime: modified,
 	}
 	if err := w.WriteHeader(header); err != nil {
 		return nil, err

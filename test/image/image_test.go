@@ -10,11 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// madeUp is a release for two platforms whose binaries are no programs: to build two takes minutes.
+// madeUp is a release of the webhook for two platforms whose binaries are no programs: to build two takes minutes.
 func madeUp(t *testing.T) release {
 	t.Helper()
 	r := release{
-		dir: t.TempDir(), version: version, commit: commit, time: time.Unix(1700000000, 0),
+		program: programs[0], dir: t.TempDir(), version: version, commit: commit, time: time.Unix(1700000000, 0),
 		platforms: []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}},
 	}
 	for _, platform := range r.platforms {
@@ -35,8 +35,8 @@ func TestEveryPlatformHasItsBinary(t *testing.T) {
 	for _, m := range manifest.Manifests {
 		image, err := index.Image(m.Digest)
 		g.Expect(err).NotTo(HaveOccurred())
-		expectImage(t, image, *m.Platform)
-		content, err := os.ReadFile(unpack(t, image))
+		expectImage(t, programs[0], image, *m.Platform)
+		content, err := os.ReadFile(unpack(t, programs[0], image))
 		g.Expect(err).NotTo(HaveOccurred())
 		found[m.Platform.String()] = string(content)
 	}
@@ -61,6 +61,11 @@ func TestTheDigestFollowsFromTheRelease(t *testing.T) {
 	g.Expect(digest(same)).To(Equal(digest(one)))
 	g.Expect(digest(later)).NotTo(Equal(digest(one)))
 	g.Expect(digest(changed)).NotTo(Equal(digest(one)))
+}
+
+func TestNothingIsAssembledOfAnotherProgram(t *testing.T) {
+	NewWithT(t).Expect(run(t.Context(), []string{"-program", "stepgate", "-dir", t.TempDir(), "-version", version,
+		"-commit", commit, "-time", seconds, "-platforms", "linux/amd64"})).To(MatchError(`-program: there is no image of "stepgate"`))
 }
 
 func TestNothingIsAssembledWithoutAVersion(t *testing.T) {

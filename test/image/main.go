@@ -1,4 +1,4 @@
-// Command image assembles the released image from the binaries that `make release-image` builds, writes its SBOM, and
+// Command image assembles the released image of a program from the binaries that `make release-image` builds, writes its SBOM, and
 // pushes the image to a registry. The release workflow and its rehearsal (rehearsal_test.go) run the same command.
 package main
 
@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,14 +50,15 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	fmt.Println(digest)
-	return os.WriteFile(filepath.Join(r.dir, "digest"), []byte(digest.String()+"\n"), 0o600)
+	return os.WriteFile(r.file("digest"), []byte(digest.String()+"\n"), 0o600)
 }
 
 // parse reads the command line: the release, and the repository it is pushed to, which may be empty.
 func parse(args []string) (r release, repository string, err error) {
 	f := flag.NewFlagSet("image", flag.ContinueOnError)
+	name := f.String("program", programs[0].name, "the `program` of the image")
 	f.StringVar(&r.dir, "dir", "bin/release",
-		"the `folder` that has the binary OS/ARCHITECTURE/stepgate of each platform; the SBOM and the digest are written "+
+		"the `folder` that has the binary OS/ARCHITECTURE/PROGRAM of each platform; the SBOM and the digest are written "+
 			"into it")
 	platforms := f.String("platforms", "", "the platforms, as OS/ARCHITECTURE, separated by spaces")
 	f.StringVar(&r.version, "version", "", "the version, which is the tag of the image")
@@ -70,6 +71,11 @@ func parse(args []string) (r release, repository string, err error) {
 	if r.version == "" || r.commit == "" || *seconds == 0 || *platforms == "" {
 		return r, "", errors.New("-platforms, -version, -commit and -time are needed; see -h")
 	}
+	at := slices.IndexFunc(programs, func(p program) bool { return p.name == *name })
+	if at < 0 {
+		return r, "", fmt.Errorf("-program: there is no image of %q", *name)
+	}
+	r.program = programs[at]
 	r.time = time.Unix(*seconds, 0).UTC()
 	for _, text := range strings.Fields(*platforms) {
 		platform, err := v1.ParsePlatform(text)

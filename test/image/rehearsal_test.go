@@ -25,44 +25,52 @@ const (
 	seconds = "1700000000"
 )
 
-// TestRehearsal rehearses a release. It runs the script of the release workflow against a registry of its own, pulls
-// the image back, and looks at everything in it. PLATFORMS names the platforms.
+// TestRehearsal rehearses a release of each program. It runs the script of the release workflow against a registry of
+// its own, pulls the image back, and looks at everything in it. PLATFORMS names the platforms.
 func TestRehearsal(t *testing.T) {
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) { rehearse(t, p) })
+	}
+}
+
+func rehearse(t *testing.T, p program) {
+	t.Helper()
 	g := NewWithT(t)
 	platforms := cmp.Or(os.Getenv("PLATFORMS"), "linux/amd64")
 	repository, dir := startRegistry(t), t.TempDir()
-	digest := publish(t, dir, repository, platforms)
+	digest := publish(t, p, dir, repository, platforms)
 	index := pull(g, repository, digest)
 	g.Expect(validate.Index(index)).To(Succeed(), "all digests and sizes agree")
 	manifest, err := index.IndexManifest()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(manifest.MediaType).To(Equal(types.OCIImageIndex))
-	g.Expect(manifest.Annotations).To(Equal(release{version: version, commit: commit}.labels()))
+	g.Expect(manifest.Annotations).To(Equal(release{program: p, version: version, commit: commit}.labels()))
 	var published []string
 	for _, m := range manifest.Manifests {
 		published = append(published, m.Platform.String())
 		t.Run(m.Platform.String(), func(t *testing.T) {
 			image, err := index.Image(m.Digest)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			expectImage(t, image, *m.Platform)
-			binary := unpack(t, image)
+			expectImage(t, p, image, *m.Platform)
+			binary := unpack(t, p, image)
 			expectStatic(t, binary, m.Platform.Architecture)
 			expectVersion(t, binary, *m.Platform)
-			expectListed(t, filepath.Join(dir, "stepgate.spdx.json"), binary)
+			expectListed(t, filepath.Join(dir, p.name+".spdx.json"), binary)
 		})
 	}
 	g.Expect(published).To(Equal(strings.Fields(platforms)))
-	expectSameAgain(t, digest, platforms)
+	expectSameAgain(t, p, digest, platforms)
 }
 
 // publish runs the script of the workflow's build step, and returns the digest that it hands to the next steps.
-func publish(t *testing.T, dir, repository, platforms string) string {
+func publish(t *testing.T, p program, dir, repository, platforms string) string {
 	t.Helper()
 	g := NewWithT(t)
 	output := filepath.Join(t.TempDir(), "output")
 	script := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", buildStep(g).Run)
 	script.Dir = root
-	script.Env = append(os.Environ(), "IMAGE="+repository, "TAG="+version, "COMMIT="+commit, "GITHUB_OUTPUT="+output,
+	script.Env = append(os.Environ(), "PROGRAM="+p.name, "IMAGE="+repository, "TAG="+version,
+		"COMMIT="+commit, "GITHUB_OUTPUT="+output,
 		"RELEASE="+dir, "PLATFORMS="+platforms, "SOURCE_DATE_EPOCH="+seconds)
 	text, err := script.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(text))
@@ -104,7 +112,7 @@ func expectVersion(t *testing.T, binary string, platform v1.Platform) {
 
 // expectSameAgain builds the release again in another folder, from no more than the Dockerfile copies, and expects the
 // same digest.
-func expectSameAgain(t *testing.T, digest, platforms string) {
+func expectSameAgain(t *testing.T, p program, digest, platforms string) {
 	t.Helper()
 	g := NewWithT(t)
 	sources, dir := t.TempDir(), t.TempDir()
@@ -116,17 +124,18 @@ func expectSameAgain(t *testing.T, digest, platforms string) {
 	}
 	for _, platform := range strings.Fields(platforms) {
 		os, architecture, _ := strings.Cut(platform, "/")
-		build := exec.CommandContext(t.Context(), "make", "build-webhook",
-			"WEBHOOK="+filepath.Join(dir, platform, "stepgate-webhook"), "VERSION="+version, "COMMIT="+commit)
+		build := exec.CommandContext(t.Context(), "make", "build-"+strings.TrimPrefix(p.name, "stepgate-"),
+			"VERSION="+version, "COMMIT="+commit, "WEBHOOK="+filepath.Join(dir, platform, p.name),
+			"REPORTER="+filepath.Join(dir, platform, p.name))
 		build.Dir = sources
 		build.Env = append(build.Environ(), "GOOS="+os, "GOARCH="+architecture)
 		text, err := build.CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), string(text))
 	}
 	g.Expect(run(t.Context(), []string{
-		"-dir", dir, "-platforms", platforms, "-version", version, "-commit", commit, "-time", seconds,
+		"-program", p.name, "-dir", dir, "-platforms", platforms, "-version", version, "-commit", commit, "-time", seconds,
 	})).To(Succeed())
-	again, err := os.ReadFile(filepath.Join(dir, "digest"))
+	again, err := os.ReadFile(filepath.Join(dir, p.name+".digest"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(strings.TrimSpace(string(again))).To(Equal(digest), "a second build has another digest")
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -34,7 +33,7 @@ func (r release) writeSBOM() error {
 	if err := json.Write(document, &text, json.Indent("  ")); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.dir, "stepgate.spdx.json"), text.Bytes(), 0o600)
+	return os.WriteFile(r.file("spdx.json"), text.Bytes(), 0o600)
 }
 
 // sbom describes the binaries, and the modules that each of them consists of. It has them from the binaries themselves:
@@ -44,8 +43,8 @@ func (r release) sbom() (*spdx.Document, error) {
 		SPDXVersion:       spdx.Version,
 		DataLicense:       spdx.DataLicense,
 		SPDXIdentifier:    "DOCUMENT",
-		DocumentName:      "stepgate " + r.version,
-		DocumentNamespace: fmt.Sprintf("https://%s/spdx/%s/%s", module, r.version, r.commit),
+		DocumentName:      r.title + " " + r.version,
+		DocumentNamespace: fmt.Sprintf("https://%s/spdx/%s/%s/%s", module, r.title, r.version, r.commit),
 		CreationInfo: &spdx.CreationInfo{
 			Created:  r.time.Format(time.RFC3339),
 			Creators: []spdx.Creator{{CreatorType: "Tool", Creator: module + "/test/image"}},
@@ -83,7 +82,7 @@ func (r release) describe(platform v1.Platform) (*spdx.Package, *debug.BuildInfo
 	}
 	p := golang(module, r.version)
 	p.PackageSPDXIdentifier = identifier("Binary", platform.String())
-	p.PackageFileName = "/stepgate-webhook"
+	p.PackageFileName = "/" + r.name
 	p.PackageComment = fmt.Sprintf("The binary for %s, built with %s from commit %s", platform, info.GoVersion, r.commit)
 	p.PackageLicenseDeclared = "Apache-2.0"
 	p.PrimaryPackagePurpose = "APPLICATION"

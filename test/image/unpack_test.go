@@ -27,7 +27,7 @@ type file struct {
 
 // expectImage expects how a runtime starts the image: the binary, as a user who is not root, with nothing in its
 // environment.
-func expectImage(t *testing.T, image v1.Image, platform v1.Platform) {
+func expectImage(t *testing.T, p program, image v1.Image, platform v1.Platform) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(image.MediaType()).To(Equal(types.OCIManifestSchema1))
@@ -36,7 +36,7 @@ func expectImage(t *testing.T, image v1.Image, platform v1.Platform) {
 	g.Expect(config.Platform().String()).To(Equal(platform.String()))
 	g.Expect(config.Created.UTC().Format(time.RFC3339)).To(Equal("2023-11-14T22:13:20Z"))
 	g.Expect(config.Config).To(Equal(v1.Config{
-		User: "65532:65532", Entrypoint: []string{"/stepgate-webhook"}, Labels: release{version: version, commit: commit}.labels(),
+		User: "65532:65532", Entrypoint: []string{"/" + p.name}, Labels: release{program: p, version: version, commit: commit}.labels(),
 	}))
 	layers, err := image.Layers()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -46,7 +46,7 @@ func expectImage(t *testing.T, image v1.Image, platform v1.Platform) {
 
 // unpack unpacks the file system of an image, which has the binary and nothing else, and returns the path of the
 // binary.
-func unpack(t *testing.T, image v1.Image) string {
+func unpack(t *testing.T, p program, image v1.Image) string {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -70,9 +70,9 @@ func unpack(t *testing.T, image v1.Image) string {
 		}
 	}
 	g.Expect(files).To(Equal([]file{
-		{name: "stepgate-webhook", kind: tar.TypeReg, mode: 0o755, modified: "2023-11-14T22:13:20Z"},
+		{name: p.name, kind: tar.TypeReg, mode: 0o755, modified: "2023-11-14T22:13:20Z"},
 	}))
-	return filepath.Join(dir, "stepgate-webhook")
+	return filepath.Join(dir, p.name)
 }
 
 // expectStatic expects that a binary needs no loader and no library: the image has neither.

@@ -118,6 +118,6 @@ func (m *machine) releaseImage(ctx context.Context) (tag, digest string, err err
 	if text, err := release.CombinedOutput(); err != nil {
 		return tag, "", fmt.Errorf("make release-image: %w: %s", err, text)
 	}
-	sum, err := os.ReadFile(filepath.Join(folder, "digest"))
+	sum, err := os.ReadFile(filepath.Join(folder, "stepgate-webhook.digest"))
 	return tag, string(bytes.TrimSpace(sum)), err
 }
