@@ -12,10 +12,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{done: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "stepgate", Name: "notifications_total",
 		Help: "Notifications about rollouts, by result: sent, failed (it is tried again), late (the service has not " +
-			"answered), no-trigger, bad-trigger, no-service, bad-template, subscription (an annotation cannot be read, or names too " +
-			"many), settings (of Argo CD's notifications: something cannot be read), state (what was sent cannot be read or " +
-			"written, and nothing is sent), or no-room (to write down what is sent, and it is not sent). Trigger and service " +
-			"are empty where it is about none that is configured.",
+			"answered), no-trigger, bad-trigger, no-service, bad-template, subscription (an annotation cannot be read, or " +
+			"names too many), settings (of Argo CD's notifications: something cannot be read), state (what was sent cannot " +
+			"be read or written, and nothing is sent), or no-room (to write down what is sent, and it is not sent). Trigger " +
+			"and service are empty where it is about none that is configured.",
 	}, []string{"trigger", "service", "result"})}
 	registry.MustRegister(m.done)
 	return m
