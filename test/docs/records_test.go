@@ -146,7 +146,7 @@ func results(g Gomega, readme string) map[string]result {
 func TestEveryRecordIsExplained(t *testing.T) {
 	g := NewWithT(t)
 	named := results(g, read(g, "test/results/README.md"))
-	needs := parse(read(g, "Makefile")).needs
+	needs := parse(makefiles(g)).needs
 	paths, err := filepath.Glob(filepath.Join(root, "test", "results", "*"))
 	g.Expect(err).NotTo(HaveOccurred())
 	exists := map[string]bool{}
