@@ -30,10 +30,12 @@ func TestThePagesByWhichUsersDecideAreShort(t *testing.T) {
 const mostForUsers, mostOfREADME = 17_700, 900
 
 // notForUsers are pages that say how it works inside, and the front page of the site, which repeats the README.
-var notForUsers = []string{"architecture.md", "rule.md", "applicationsync.md", "index.md"}
+var notForUsers = []string{
+	"architecture.md", "mechanisms.md", "rule.md", "applicationsync.md", "new-argocd.md", "releasing.md", "index.md",
+}
 
-// Nobody reads more. What only those need who change stepgate is in docs/architecture.md, docs/rule.md,
-// docs/applicationsync.md and CONTRIBUTING.md; what a program can write is in docs/reference.
+// Nobody reads more. What only those need who change stepgate is in notForUsers and CONTRIBUTING.md; what a program can
+// write is in docs/reference.
 func TestThePagesForUsersAreShort(t *testing.T) {
 	g, words := NewWithT(t), 0
 	for page, text := range pages(g) {
@@ -44,6 +46,15 @@ func TestThePagesForUsersAreShort(t *testing.T) {
 	}
 	g.Expect(words).To(BeNumerically("<=", mostForUsers), "words for users: say it shorter, or where it belongs")
 	g.Expect(len(strings.Fields(read(g, "README.md")))).To(BeNumerically("<=", mostOfREADME), "words of README.md")
+}
+
+// Whoever begins to change stepgate reads these two.
+func TestThePagesForDevelopersAreShort(t *testing.T) {
+	g := NewWithT(t)
+	for page, most := range map[string]int{"docs/architecture.md": 3500, "CONTRIBUTING.md": 1200} {
+		g.Expect(len(strings.Fields(read(g, page)))).To(BeNumerically("<=", most),
+			"words of %s: say it shorter, or in docs/mechanisms.md", page)
+	}
 }
 
 // Whoever reads the rule has to keep it in mind.
