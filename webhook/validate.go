@@ -11,7 +11,6 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/release"
 )
 
@@ -28,9 +27,18 @@ type Lookup interface {
 // witnessTimeout bounds the read of an Application that the watches do not know.
 const witnessTimeout = time.Second
 
+// Recorder tells operators the decisions. record.Recorder is one.
+type Recorder interface {
+	Record(log logr.Logger, w *judge.Write, v judge.Verdict, exists bool)
+	// Pinned counts an operation that was pinned. by says to what.
+	Pinned(by string)
+	// Consequent reports whether something comes of a verdict beside the answer, the log and the counts.
+	Consequent(w *judge.Write, v judge.Verdict) bool
+}
+
 // Dependencies are what becomes of a judgment, beside the answer.
 type Dependencies struct {
-	Record *record.Recorder
+	Record Recorder
 	// Lookup is asked before anything but the answer comes of a request.
 	Lookup Lookup
 	// Requests ask for the comparisons that denials call for; nil if nobody does.

@@ -1,10 +1,13 @@
 package simulation
 
 import (
-	"context"
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // Happening is one thing that somebody who watches a rollout can see. Player.Rehearse tells them, in their order.
@@ -73,48 +76,30 @@ func (w *world) tellIfDone(m *member) {
 	m.wasDone = done
 }
 
-// heard is a context in which the gate says what it decides to whoever watches.
-func (w *world) heard() context.Context {
-	if w.observe == nil {
-		return context.Background()
+// teller is a Recorder that tells whoever watches what the gate holds, and what it does not deny in audit mode. A
+// repeated sync that is held delays nobody, and is not told.
+type teller struct {
+	*record.Recorder
+	w *world
+}
+
+// Record is of webhook.Recorder.
+func (t teller) Record(log logr.Logger, w *judge.Write, v judge.Verdict, exists bool) {
+	t.Recorder.Record(log, w, v, exists)
+	if kind := kindOf(w, v); kind != "" {
+		t.w.tell(Happening{Kind: kind, Application: w.Target.Name, Text: v.Message(), Reason: string(v.Reason)})
 	}
-	return logr.NewContext(context.Background(), logr.New(listener{w: w}))
 }
 
-// listener takes the log lines of the gate. Those about a repeated sync are of the debug level.
-type listener struct {
-	w      *world
-	values []any
-}
-
-// Init is of logr.LogSink.
-func (listener) Init(logr.RuntimeInfo) {}
-
-// Enabled is of logr.LogSink.
-func (listener) Enabled(level int) bool { return level == 0 }
-
-// Info is of logr.LogSink.
-func (l listener) Info(_ int, line string, values ...any) {
-	kind, told := map[string]Kind{"sync held": Held, "sync would be denied": WouldDeny}[line]
-	if !told {
-		return
+// kindOf is the Kind of a verdict; empty if it is not told.
+func kindOf(w *judge.Write, v judge.Verdict) Kind {
+	switch {
+	case w.DryRun || v.Err != nil || v.Held && v.Reason == policy.AlreadySynced:
+		return ""
+	case v.Held:
+		return Held
+	case v.Outcome == policy.Deny && !v.Rejects():
+		return WouldDeny
 	}
-	of := map[any]string{}
-	all := append(append([]any{}, l.values...), values...)
-	for i := 0; i+1 < len(all); i += 2 {
-		of[all[i]], _ = all[i+1].(string)
-	}
-	l.w.tell(Happening{Kind: kind, Application: of["application"], Text: of["message"], Reason: of["reason"]})
+	return ""
 }
-
-// Error is of logr.LogSink.
-func (listener) Error(error, string, ...any) {}
-
-// WithValues is of logr.LogSink.
-func (l listener) WithValues(values ...any) logr.LogSink {
-	l.values = append(append([]any{}, l.values...), values...)
-	return l
-}
-
-// WithName is of logr.LogSink.
-func (l listener) WithName(string) logr.LogSink { return l }

@@ -126,7 +126,7 @@ func (r *replica) start() {
 	requests := release.NewRequests(r, known{r}, virtualClock{r.w})
 	way := &course.Course{Judge: j, Known: known{r}, Places: places.NewStore(&r.of.objects, reader, virtualClock{r.w})}
 	r.gate = webhook.NewGate(way, webhook.Dependencies{
-		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Requests: requests,
+		Record: teller{recorder, r.w}, Lookup: siblings.NewLookup(r, r.Histories), Requests: requests,
 	})
 	r.mutator = webhook.NewMutator(r.gate)
 	r.releaser = release.New(j, known{r}, recorder.Waiting(), requests, r.w.delay)
@@ -163,7 +163,7 @@ func (s *stepgate) restart(r *replica) {
 // Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
 func (s *stepgate) Mutate(write Write) *argo.Application {
 	r := s.replicas[s.turn%len(s.replicas)]
-	answer := r.mutator.Handle(s.w.heard(), s.admissionOf(write))
+	answer := r.mutator.Handle(context.Background(), s.admissionOf(write))
 	if len(answer.Patches) == 0 {
 		return write.New
 	}
@@ -188,7 +188,7 @@ func (s *stepgate) Decide(write Write) Verdict {
 }
 
 func (r *replica) decide(request admission.AdmissionRequest) Verdict {
-	answer := r.gate.Handle(r.w.heard(), request)
+	answer := r.gate.Handle(context.Background(), request)
 	v := Verdict{
 		Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]),
 		Blockers: answer.AuditAnnotations["blockers"],
