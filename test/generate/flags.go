@@ -17,52 +17,67 @@ var programs = []struct{ name, is string }{
 	{"stepgate-reporter", "The program in the image of the reporter. The chart sets its flags."},
 }
 
-// flagsPage has every sub-command of the programs, as they say themselves.
+// manyCommands is how many commands have a flag that the page says once, before them.
+const manyCommands = 3
+
+// flagsPage has every sub-command of the programs, as they say themselves. Each flag is said once.
 func flagsPage() (string, error) {
-	page, known := "# Flags\n", map[command.FlagReference]bool{}
-	for _, program := range programs {
+	sections, uses := make([][]command.Reference, len(programs)), map[command.FlagReference]int{}
+	for i, program := range programs {
 		cmd := exec.Command("go", "run", "./cmd/"+program.name, "reference")
 		cmd.Stderr = os.Stderr
 		text, err := cmd.Output()
 		if err != nil {
 			return "", fmt.Errorf("%s reference: %w", program.name, err)
 		}
-		var commands []command.Reference
-		if err := json.Unmarshal(text, &commands); err != nil {
+		if err := json.Unmarshal(text, &sections[i]); err != nil {
 			return "", fmt.Errorf("%s reference: %w", program.name, err)
 		}
-		page += "\n## " + program.name + "\n\n" + program.is + "\n"
-		for _, c := range commands {
-			shared := takeShared(&c, known)
-			page += commandSection(c)
-			if len(shared) > 0 {
-				page += "\nThe others are those of `stepgate-webhook serve`, with the same values: " + strings.Join(shared, ", ") + ".\n"
+		for _, c := range sections[i] {
+			for _, f := range c.Flags {
+				uses[f]++
 			}
+		}
+	}
+	said, shared := map[command.FlagReference]string{}, []command.FlagReference{}
+	for _, c := range sections[0] {
+		for _, f := range c.Flags {
+			if uses[f] >= manyCommands && said[f] == "" {
+				said[f], shared = "[most commands](#most-commands)", append(shared, f)
+			}
+		}
+	}
+	page := "# Flags\n\n## Most commands\n\n" + flagTable(shared)
+	for i, program := range programs {
+		page += "\n## " + program.name + "\n\n" + program.is + "\n"
+		for _, c := range sections[i] {
+			page += commandSection(c, said)
 		}
 	}
 	return page, nil
 }
 
-// takeShared takes the flags out of `serve` that another program's has as well, and returns their names: known are those
-// that the page has.
-func takeShared(c *command.Reference, known map[command.FlagReference]bool) (shared []string) {
-	if !strings.HasSuffix(c.Path, " serve") {
-		return nil
-	}
-	var own []command.FlagReference
+// apart are the flags of a command that the page has not said, and a sentence for each place that has the others.
+func apart(c command.Reference, said map[command.FlagReference]string) (own []command.FlagReference, others string) {
+	names, places := map[string][]string{}, []string{}
 	for _, f := range c.Flags {
-		if known[f] {
-			shared = append(shared, code("--"+f.Name))
+		where := said[f]
+		if where == "" {
+			said[f], own = "`"+c.Path+"`", append(own, f)
 			continue
 		}
-		known[f] = true
-		own = append(own, f)
+		if names[where] == nil {
+			places = append(places, where)
+		}
+		names[where] = append(names[where], code("--"+f.Name))
 	}
-	c.Flags = own
-	return shared
+	for _, where := range places {
+		others += "\nAlso, as in " + where + ": " + strings.Join(names[where], ", ") + ".\n"
+	}
+	return own, others
 }
 
-func commandSection(c command.Reference) string {
+func commandSection(c command.Reference, said map[command.FlagReference]string) string {
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."
@@ -80,8 +95,16 @@ func commandSection(c command.Reference) string {
 		usage += "\n\n" + c.Example
 	}
 	section := fmt.Sprintf("\n### %s\n\n%s\n\n```text\n%s\n```\n", c.Path, strings.Join(paragraphs, "\n\n"), usage)
+	own, others := apart(c, said)
+	if len(own) > 0 {
+		section += "\n" + flagTable(own)
+	}
+	return section + others
+}
+
+func flagTable(flags []command.FlagReference) string {
 	var rows [][]string
-	for _, f := range c.Flags {
+	for _, f := range flags {
 		name := "--" + f.Name
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
@@ -91,8 +114,5 @@ func commandSection(c command.Reference) string {
 		}
 		rows = append(rows, []string{code(name), code(f.Default), plain(f.Usage)})
 	}
-	if len(rows) > 0 {
-		section += "\n" + table([]string{"flag", "default", "meaning"}, rows)
-	}
-	return section
+	return table([]string{"flag", "default", "meaning"}, rows)
 }

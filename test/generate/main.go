@@ -1,7 +1,6 @@
-// Command generate writes the files that follow from others: the table of values in the chart's README, and the
-// kustomize manifests of config/, from the chart; the tables of docs/rule.md, from policy; and the pages of
-// docs/reference/, from the code, the chart, and the goldens of the tests. With --check it writes nothing, and fails
-// when a file is not up to date.
+// Command generate writes the files that follow from others: the kustomize manifests of config/, from the chart; the
+// tables of docs/rule.md, from policy; and the pages of docs/reference/, from the code, the chart, and the goldens of
+// the tests. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
 import (
@@ -36,11 +35,6 @@ func run(helm string, check bool) error {
 	if err != nil {
 		return err
 	}
-	readme, err := readme()
-	if err != nil {
-		return err
-	}
-	files[filepath.Join(chart, "README.md")] = readme
 	if files[rulePage], err = rule(); err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ func TestSectionOfACommand(t *testing.T) {
 		Example: "  stepgate get",
 		Flags: []command.FlagReference{
 			{Name: "all", Shorthand: "A", Usage: "a|b, under_score"}, {Name: "n", Type: "int", Default: "3", Usage: "how many"},
+			{Name: "as"}, {Name: "x"}, {Name: "context"},
 		},
-	})).To(Equal(`
+	}, map[command.FlagReference]string{{Name: "as"}: "most", {Name: "x"}: "`a`", {Name: "context"}: "most"})).To(Equal(`
 ### stepgate get
 
 Show &lt;it&gt; now.
@@ -32,6 +33,10 @@ Show &lt;it&gt; now.
 |---|---|---|
 | ` + "`-A, --all`" + ` |  | a\|b, under\_score |
 | ` + "`--n int` | `3`" + ` | how many |
+
+Also, as in most: ` + "`--as`, `--context`" + `.
+
+Also, as in ` + "`a`: `--x`" + `.
 `))
 }
 

@@ -10,26 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const (
-	marker = "<!-- values: make generate -->\n"
-	// longest default that fits in a table.
-	longest = 60
-)
-
-// readme is the chart's README: the text written by hand, up to the marker, and the table of values.
-func readme() (string, error) {
-	path := filepath.Join(chart, "README.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	head, _, found := strings.Cut(string(text), marker)
-	if !found {
-		return "", fmt.Errorf("%s has no line %q", path, strings.TrimSpace(marker))
-	}
-	table, err := valueTable()
-	return head + marker + "\n" + table, err
-}
+// longest is the longest default that fits in a table.
+const longest = 60
 
 // valueTable is the table of the chart's values.
 func valueTable() (string, error) {
