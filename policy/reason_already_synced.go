@@ -10,7 +10,12 @@ const AlreadySynced Reason = "AlreadySynced"
 
 var alreadySynced = row{
 	reason: AlreadySynced,
-	when:   "the ApplicationSet controller repeats a sync that ran in its turn, or was terminated (`--hold`)",
+	means: "The ApplicationSet controller asks for a sync that the Application has already had in its turn. It " +
+		"decides from a cache that is a moment old, and stepgate holds it. Or somebody has terminated that " +
+		"sync.",
+	do: "nothing; the controller goes on without another sync. To start a terminated one again: `argocd app " +
+		"sync APP`.",
+	when: "the ApplicationSet controller repeats a sync that ran in its turn, or was terminated (`--hold`)",
 	message: func(d Decision) string {
 		if d.Detail != "" {
 			return d.of() + " may not sync again: " + d.Application + ": " + d.Detail + ". Next: " +

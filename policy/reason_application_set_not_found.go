@@ -6,6 +6,7 @@ const ApplicationSetNotFound Reason = "ApplicationSetNotFound"
 var applicationSetNotFound = settling{
 	row: row{
 		reason: ApplicationSetNotFound,
+		means:  "The ApplicationSet in the ownerReference does not exist, or is another one with the same name.",
 		when:   "that ApplicationSet does not exist, or has another UID",
 	},
 	outcome: NotGated,

@@ -6,6 +6,7 @@ const Bypassed Reason = "Bypassed"
 var bypassed = settling{
 	row: row{
 		reason:   Bypassed,
+		means:    "Somebody used a bypass. stepgate counts it, and an Event `SyncGateBypassed` says who and why.",
 		when:     "a valid bypass",
 		recorded: true,
 	},

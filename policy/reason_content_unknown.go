@@ -6,6 +6,11 @@ const ContentUnknown Reason = "ContentUnknown"
 var contentUnknown = settling{
 	row: row{
 		reason: ContentUnknown,
+		means: "Nothing can show that earlier steps have what the sync would deploy. The operation brings manifests " +
+			"(`argocd app sync --local`) or sources that are not those of the Application's spec; or Argo CD has " +
+			"not compared the Application with its present spec.",
+		do: "bring the change to Git, or use a [bypass](#bypassed). In the other case wait; if it lasts, look at " +
+			"the conditions of the Application, and at `status.sourceHydrator`.",
 		when: "in step 2 or later, the operation brings manifests or sources of its own and is no rollback; or the " +
 			"target has not been compared with its spec",
 		next: "wait until Argo CD has compared APP, or bring the change to Git",

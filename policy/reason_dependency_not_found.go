@@ -5,6 +5,9 @@ const DependencyNotFound Reason = "DependencyNotFound"
 
 var dependencyNotFound = row{
 	reason: DependencyNotFound,
+	means: "What `stepgate.io/after` names does not exist, is being deleted, or has generated no Application " +
+		"yet; or the annotation cannot be read. stepgate does not take that for done.",
+	do: "create it, or correct the annotation.",
 	when: "`stepgate.io/after` cannot be read, or what it names does not exist, is being deleted, or has " +
 		"generated nothing yet",
 	short: "it does not exist, or not yet, or not any more",

@@ -6,6 +6,7 @@ const DryRunOperation Reason = "DryRunOperation"
 var dryRunOperation = settling{
 	row: row{
 		reason: DryRunOperation,
+		means:  "`argocd app sync --dry-run`: nothing is deployed.",
 		when:   "the operation is a dry run",
 	},
 	outcome: NotGated,

@@ -5,5 +5,6 @@ const EarlierStepsDone Reason = "EarlierStepsDone"
 
 var earlierStepsDone = row{
 	reason: EarlierStepsDone,
+	means:  "Every Application of every earlier step is done, as the API server saw it at that moment.",
 	when:   "otherwise",
 }

@@ -6,6 +6,7 @@ const FirstStep Reason = "FirstStep"
 var firstStep = settling{
 	row: row{
 		reason: FirstStep,
+		means:  "The Application is in step 1.",
 		when:   "it is in step 1, which waits for no condition, and comes after nothing",
 	},
 	outcome: Allow,

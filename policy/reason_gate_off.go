@@ -5,7 +5,9 @@ const GateOff Reason = "GateOff"
 
 var gateOff = settling{
 	row: row{
-		reason:   GateOff,
+		reason: GateOff,
+		means: "The ApplicationSet has the annotation `stepgate.io/mode: off`, which has no time limit. An Event " +
+			"`SyncGateOff` says it.",
 		when:     "mode `off` on the ApplicationSet",
 		recorded: true,
 	},

@@ -11,7 +11,11 @@ const MaxUpdateReached Reason = "MaxUpdateReached"
 
 var maxUpdateReached = waiting{
 	row: row{
-		reason:    MaxUpdateReached,
+		reason: MaxUpdateReached,
+		means: "As many Applications of the step are under way as its `maxUpdate` allows, and stepgate [keeps " +
+			"it](conditions.md#maxupdate).",
+		do: "wait until one of them is Healthy, or repair or [bypass](emergency.md) it. If `maxUpdate` is 0, " +
+			"sync by hand.",
 		level:     RequireHealth,
 		when:      "with `--max-update`: as many of its step are under way as `maxUpdate` says",
 		condition: true,

@@ -6,6 +6,7 @@ const NotAnOperationWrite Reason = "NotAnOperationWrite"
 var notAnOperationWrite = settling{
 	row: row{
 		reason: NotAnOperationWrite,
+		means:  "The operation is absent, unchanged or removed.",
 		when:   "the operation is absent, unchanged or removed",
 	},
 	outcome: NotGated,

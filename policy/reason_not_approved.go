@@ -11,7 +11,10 @@ const NotApproved Reason = "NotApproved"
 
 var notApproved = waiting{
 	row: row{
-		reason:    NotApproved,
+		reason: NotApproved,
+		means: "The annotation `stepgate.io/approve` names this step, and nobody has approved what the sync would " +
+			"deploy. The text has the approval that is missing, such as `4@REVISION`.",
+		do:        "let somebody who may approve it run `stepgate approve` ([who may](conditions.md#approve)).",
 		level:     RequireHealth,
 		when:      "its step needs an approval of what it deploys, and there is none",
 		condition: true,

@@ -7,10 +7,14 @@ const NotCompleted Reason = "NotCompleted"
 var notCompleted = blocking{
 	row: row{
 		reason: NotCompleted,
-		level:  RequireRevision,
-		when:   "no comparison shows that it has completed what the target deploys:",
-		short:  "it has not completed what is about to be deployed, for all that Argo CD has compared",
-		next:   "see the detail: wait, refresh or sync APP",
+		means: "It has not completed exactly what the sync would deploy, as far as Argo CD has compared it. The " +
+			"detail says what is missing.",
+		do: "what the text says after \"Next\". Usually that is nothing, because Argo CD compares again, and " +
+			"stepgate has it [refreshed](#released-syncs).",
+		level: RequireRevision,
+		when:  "no comparison shows that it has completed what the target deploys:",
+		short: "it has not completed what is about to be deployed, for all that Argo CD has compared",
+		next:  "see the detail: wait, refresh or sync APP",
 	},
 	lacks: []lack{
 		unhydrated, comparedUnhydrated, notComparable, respecified, comparedEarlier, notPruned, outOfSync,

@@ -5,14 +5,17 @@ import (
 	"time"
 )
 
-// NotGenerated means that the ApplicationSet controller has not written, for all that is known, what an Application of
+// NotGenerated means that the ApplicationSet controller has not written what an Application of
 // an earlier step is to be.
 const NotGenerated Reason = "NotGenerated"
 
 // notCreated is about a sibling that does not exist. Nothing of it can be looked at: Input.missing finds it.
 var notCreated = row{
 	reason: NotGenerated,
-	level:  RequireHealth,
+	means: "The ApplicationSet controller has not written what the Applications of " +
+		"earlier steps are to be.",
+	do:    "usually nothing.",
+	level: RequireHealth,
 	when: "the ApplicationSet's status records it under an earlier step, but it does not exist (unless that is " +
 		"being deleted)",
 	short: "the ApplicationSet lists it, but it does not exist yet",

@@ -6,10 +6,15 @@ const NotHealthy Reason = "NotHealthy"
 var notHealthy = blocking{
 	row: row{
 		reason: NotHealthy,
-		level:  RequireHealth,
-		when:   "its health is not Healthy, or it has no `reconciledAt`",
-		short:  "it is Progressing, Degraded, Missing, Suspended or Unknown",
-		next:   "wait until APP is Healthy, or repair it",
+		means: "Its live health is not Healthy, or Argo CD has not compared it even once. The detail says what it " +
+			"is.",
+		do: "if it is Progressing, wait. Otherwise `argocd app get APP` shows which resource is not Healthy; " +
+			"repair that. A suspended resource (a paused Rollout, a CronJob) blocks later steps, as it does for " +
+			"the ApplicationSet controller.",
+		level: RequireHealth,
+		when:  "its health is not Healthy, or it has no `reconciledAt`",
+		short: "it is Progressing, Degraded, Missing, Suspended or Unknown",
+		next:  "wait until APP is Healthy, or repair it",
 	},
 	lacks: []lack{
 		neverCompared, unhealthy,

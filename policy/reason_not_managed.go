@@ -6,6 +6,7 @@ const NotManaged Reason = "NotManaged"
 var notManaged = settling{
 	row: row{
 		reason: NotManaged,
+		means:  "No ApplicationSet controls the Application, neither before nor after the write.",
 		when:   "no ApplicationSet controls the Application, before or after",
 	},
 	outcome: NotGated,

@@ -6,8 +6,11 @@ const NotPinned Reason = "NotPinned"
 var notPinned = settling{
 	row: row{
 		reason: NotPinned,
-		when:   "an automated operation lacks its revisions or sources, or has `retry.refresh`; not if reported",
-		next:   "check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready",
+		means: "An automated operation does not name its revisions and sources, or a retry would resolve the branch " +
+			"again. stepgate's mutating webhook should have [pinned](#pinned-operations) it, but was not called.",
+		do:   "`kubectl get mutatingwebhookconfiguration`; see that stepgate's Pods are ready.",
+		when: "an automated operation lacks its revisions or sources, or has `retry.refresh`; not if reported",
+		next: "check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready",
 	},
 	outcome: Deny,
 	says: func(_ *Input, d Decision) Decision {

@@ -6,6 +6,7 @@ const NotRollingSync Reason = "NotRollingSync"
 var notRollingSync = settling{
 	row: row{
 		reason: NotRollingSync,
+		means:  "The ApplicationSet's strategy type is not exactly `RollingSync`, or it has no steps.",
 		when:   "its strategy is not exactly `RollingSync`, or has no steps",
 	},
 	outcome: NotGated,

@@ -6,6 +6,7 @@ const NotSelected Reason = "NotSelected"
 var notSelected = settling{
 	row: row{
 		reason: NotSelected,
+		means:  "No step selects the Application. The ApplicationSet controller never syncs it by itself.",
 		when:   "no step selects the target",
 	},
 	outcome: NotGated,

@@ -6,7 +6,10 @@ const OperationFailed Reason = "OperationFailed"
 var operationFailed = blocking{
 	row: row{
 		reason: OperationFailed,
-		level:  RequireRevision,
+		means: "It is Healthy and Synced, but its last full sync of this revision ended Failed or Error, for " +
+			"example because a hook failed.",
+		do:    "sync it again. `--allow-failed-operations` switches this reason off.",
+		level: RequireRevision,
 		when: "its last full operation ended Failed or Error, at the compared revision or after an attempt came to " +
 			"the PostSync hooks (not with `--allow-failed-operations`)",
 		short: "its last sync failed",

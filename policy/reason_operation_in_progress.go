@@ -6,10 +6,13 @@ const OperationInProgress Reason = "OperationInProgress"
 var operationInProgress = blocking{
 	row: row{
 		reason: OperationInProgress,
-		level:  RequireHealth,
-		when:   "`operation` is set, or the phase is Running or Terminating",
-		short:  "it is syncing now",
-		next:   "wait until the operation of APP has ended",
+		means: "An operation is waiting or running: `operation` is set, or the phase is Running or Terminating. A " +
+			"sync that waits for a sync window counts as in progress. A sync that is retried has failed before.",
+		do:    "wait, or end it with `argocd app terminate-op APP`.",
+		level: RequireHealth,
+		when:  "`operation` is set, or the phase is Running or Terminating",
+		short: "it is syncing now",
+		next:  "wait until the operation of APP has ended",
 	},
 	lacks: []lack{{holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		if !a.OperationSet && !a.LastOperation.Running() {

@@ -5,7 +5,11 @@ const Paused Reason = "Paused"
 
 var paused = settling{
 	row: row{
-		reason:    Paused,
+		reason: Paused,
+		means: "Somebody has set the annotation `stepgate.io/pause` on the ApplicationSet. Syncs that run already " +
+			"go on. Nobody starts a new one in the paused steps. The text says who paused it and why, if " +
+			"stepgate knows.",
+		do:        "ask them, or end the pause with `stepgate resume`.",
 		when:      "the step is paused",
 		condition: true,
 		message: func(d Decision) string {

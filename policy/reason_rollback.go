@@ -6,6 +6,8 @@ const Rollback Reason = "Rollback"
 var rollback = settling{
 	row: row{
 		reason: Rollback,
+		means: "A sync that is not automated names the revisions and sources of an older entry of the Application's " +
+			"history, and the destination is unchanged. `config.gateRollbacks` gates these as well.",
 		when: "the operation is not automated and names exactly an older history entry, not what is compared; " +
 			"nothing around it has changed; `--gate-rollbacks` is off",
 	},

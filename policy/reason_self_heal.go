@@ -6,7 +6,10 @@ const SelfHeal Reason = "SelfHeal"
 var selfHeal = settling{
 	row: row{
 		reason: SelfHeal,
-		when:   "it deploys what is deployed, by the last stamp or history entry, and nothing around it has changed",
+		means: "The operation deploys again what the Application has deployed last, or has been seen Synced with, " +
+			"and nothing else of its spec has changed. After a restart, stepgate has to see an Application " +
+			"Synced once before its drift counts.",
+		when: "it deploys what is deployed, by the last stamp or history entry, and nothing around it has changed",
 	},
 	outcome: Allow,
 	settles: func(in *Input, _ int) bool {

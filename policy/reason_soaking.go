@@ -6,7 +6,12 @@ import "time"
 const Soaking Reason = "Soaking"
 
 var soaking = row{
-	reason:    Soaking,
+	reason: Soaking,
+	means: "The ApplicationSet has the annotation [`stepgate.io/soak`](conditions.md#soak). The Application is " +
+		"done, but it has not been deployed and Healthy for that long. The text names the moment until which " +
+		"it soaks.",
+	do: "wait; the sync then starts by itself. For a hotfix, shorten the annotation or use a " +
+		"[bypass](#bypassed).",
 	level:     RequireHealth,
 	condition: true,
 	when: "what it runs was first deployed, or it became Healthy, less than the soak time ago; with `--pin " +

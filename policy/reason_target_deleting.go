@@ -6,8 +6,12 @@ const TargetDeleting Reason = "TargetDeleting"
 var targetDeleting = settling{
 	row: row{
 		reason: TargetDeleting,
-		when:   "the operation is automated, and the target is being deleted",
-		next:   "wait until APP is deleted; if it stays, look at its finalizers",
+		means: "The Application is being deleted, and an automated sync of it would create again what the deletion " +
+			"removes ([argo-cd#28511](https://github.com/argoproj/argo-cd/issues/28511)).",
+		do: "wait until it is deleted. If it stays, something does not remove its finalizer: look at its " +
+			"`metadata.finalizers` and its conditions.",
+		when: "the operation is automated, and the target is being deleted",
+		next: "wait until APP is deleted; if it stays, look at its finalizers",
 	},
 	outcome: Deny,
 	says: func(_ *Input, d Decision) Decision {

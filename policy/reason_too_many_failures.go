@@ -12,7 +12,10 @@ const TooManyFailures Reason = "TooManyFailures"
 
 var tooManyFailures = waiting{
 	row: row{
-		reason:    TooManyFailures,
+		reason: TooManyFailures,
+		means: "More Applications of the same step have failed, or are Degraded, at the revision that the sync " +
+			"would deploy than `stepgate.io/max-failures` allows. The rest of the step waits.",
+		do:        "repair the Applications that the text names, or deploy another revision.",
 		level:     RequireHealth,
 		when:      "more of its step have failed at what it deploys than may, and it has not",
 		condition: true,

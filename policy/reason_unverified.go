@@ -5,7 +5,12 @@ const Unverified Reason = "Unverified"
 
 var unverified = waiting{
 	row: row{
-		reason:    Unverified,
+		reason: Unverified,
+		means: "The annotation `stepgate.io/verify` names an object for this step, and none [says yes](evidence.md) " +
+			"to what the sync would deploy, or one says no. The text has its name and what it says, what is " +
+			"missing, or what keeps stepgate from reading it.",
+		do: "wait until it says yes, or see why nobody makes it. If it says no, deploy another revision, or " +
+			"repair what failed, and delete that object so that it is made again.",
 		level:     RequireHealth,
 		when:      "an object that its step waits for says no to what it deploys, or none says yes",
 		condition: true,

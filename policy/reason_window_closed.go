@@ -5,7 +5,11 @@ const WindowClosed Reason = "WindowClosed"
 
 var windowClosed = waiting{
 	row: row{
-		reason:    WindowClosed,
+		reason: WindowClosed,
+		means: "A [sync window](conditions.md#sync-windows) of the Application's AppProject is closed, as `argocd " +
+			"app get APP` shows, too.",
+		do: "wait; the sync then starts by itself. Where the window permits manual syncs, `argocd app sync APP` " +
+			"starts one.",
 		level:     RequireHealth,
 		when:      "its sync window is closed",
 		condition: true,

@@ -9,6 +9,8 @@ import (
 // reason_*.go, and in one of the lists of evaluate.go.
 type row struct {
 	reason Reason
+	// means and do are Reason.Advice.
+	means, do string
 	// level is the strictness from which on it counts.
 	level Require
 	// when is the condition, for the tables of docs/rule.md, and short the same of a sibling, for the one of
@@ -142,6 +144,14 @@ func rowOf(r Reason) *row {
 		return found
 	}
 	return &row{}
+}
+
+// Advice is what a reason means to an operator, and what he can do about it, as Markdown of docs/decisions.md; APP stands
+// for the Application. There is no advice about a reason that lets a sync through, and nothing of one that the rule does
+// not have.
+func (r Reason) Advice() (means, do string) {
+	row := rowOf(r)
+	return row.means, row.do
 }
 
 // wayOut says what an operator can do about something about an Application. It follows "Next: " in a denial. known is

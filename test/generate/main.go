@@ -1,5 +1,5 @@
 // Command generate writes the files that follow from others: the kustomize manifests of config/, from the chart; the
-// tables of docs/rule.md, from policy; and the pages of docs/reference/, from the code, the chart, and the goldens of
+// tables of docs/rule.md and the sections of docs/decisions.md, from policy; and the pages of docs/reference/, from the code, the chart, and the goldens of
 // the tests. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
@@ -36,6 +36,9 @@ func run(helm string, check bool) error {
 		return err
 	}
 	if files[rulePage], err = rule(); err != nil {
+		return err
+	}
+	if files[decisionsPage], err = decisions(); err != nil {
 		return err
 	}
 	pages, err := references()
