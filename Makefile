@@ -1,4 +1,4 @@
-# `make help` is the front door, and `make help-all` the house. CI runs the parts of `make test-all` side by side, `make vulncheck`, which needs
+# `make help` shows what people call most, and `make help-all` everything. CI runs the parts of `make test-all` side by side, `make vulncheck`, which needs
 # the network, and every night the long suites. All but the suites of `make test` is in test/*.mk.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -144,7 +144,7 @@ generate: $(BIN)/helm ## Write the files that follow from the code and the chart
 # network, the other one compiles. Then three at a time: one that computes beside two that wait for API servers and controllers. make begins
 # them in this order.
 .PHONY: test
-test: formatted subjects ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
+test: formatted ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
 	@$(MAKE) -j3 --output-sync=target --no-print-directory tools libraries
 	@$(MAKE) -j3 --output-sync=target --no-print-directory unit chart-test integration lint generated simulate-short e2e-short demo
 	@echo "==> make test: passed"
@@ -181,6 +181,19 @@ simulate-short: ## The kept histories, some random rollouts and all small ones, 
 .PHONY: e2e-short
 e2e-short: tools argocd-tools ## Two rollouts through the real Argo CD, without stepgate and with it
 	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -quick -modes off,on -scenarios $(SHORT_SCENARIOS) $(E2E_FLAGS)
+
+# Not in the help.
+
+.PHONY: formatted
+formatted:
+	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
+
+# The subject of a commit fits into a line of `git log --oneline`, and into a title on GitHub. Who has pushed one cannot amend it any more.
+SUBJECT := 72
+.PHONY: subjects
+subjects:
+	@long=$$(git log -20 --no-merges --format=%s HEAD --not --remotes | awk 'length($$0) > $(SUBJECT)'); test -z "$$long" || \
+		{ echo "the subject of a commit has at most $(SUBJECT) characters; see git commit --amend:"; echo "$$long"; exit 1; }
 
 # The build of the image has no tests.
 include $(wildcard test/*.mk)

@@ -147,8 +147,7 @@ func rowOf(r Reason) *row {
 }
 
 // Advice is what a reason means to an operator, and what he can do about it, as Markdown of docs/decisions.md; APP stands
-// for the Application. There is no advice about a reason that lets a sync through, and nothing of one that the rule does
-// not have.
+// for the Application. do is empty for a reason that stops nobody, and both are for one that the rule does not have.
 func (r Reason) Advice() (means, do string) {
 	row := rowOf(r)
 	return row.means, row.do

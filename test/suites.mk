@@ -96,6 +96,11 @@ vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that
 	@$(BIN)/govulncheck -db $(VULNDB) $(VULNCHECK) || { code=$$?; \
 		[ $$code = 3 ] || echo "vulncheck: govulncheck did not finish, and nothing was checked. It needs the network: it reads $(VULNDB)" >&2; exit $$code; }
 
+# A suite of kubernetes-versions.
+.PHONY: e2e-rollouts
+e2e-rollouts: tools argocd-tools $(BIN)/helm
+	$(E2E) TestRollouts -quick -modes off,on -automated -command-line $(E2E_FLAGS)
+
 ##@ The site (it needs Node 20 and npm, and a Chromium to look at it)
 
 .PHONY: site

@@ -29,22 +29,6 @@ clean: ## Remove bin/
 node-packages:
 	@test/node/packages.sh
 
-.PHONY: formatted
-formatted:
-	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
-
-# The subject of a commit fits into a line of `git log --oneline`, and into a title on GitHub.
-SUBJECT := 72
-.PHONY: subjects
-subjects:
-	@long=$$(git log -20 --no-merges --format=%s 2>/dev/null | awk 'length($$0) > $(SUBJECT)'); test -z "$$long" || \
-		{ echo "the subject of a commit has at most $(SUBJECT) characters; see git commit --amend:"; echo "$$long"; exit 1; }
-
-# A suite of kubernetes-versions.
-.PHONY: e2e-rollouts
-e2e-rollouts: tools argocd-tools $(BIN)/helm
-	$(E2E) TestRollouts -quick -modes off,on -automated -command-line $(E2E_FLAGS)
-
 # npm runs no script of a package: none of them needs it.
 NODE_MODULES := $(foreach folder,docs cmd/page test/browser test/extension,$(folder)/node_modules/.package-lock.json)
 $(NODE_MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json

@@ -224,7 +224,7 @@ func FuzzSubscribed(f *testing.F) {
 	})
 }
 
-// processorTime is that of the process: it does not count how long others have kept the processor.
+// processorTime is how long this process has computed. Other processes do not make it longer.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // it fails for another "who" only

@@ -92,7 +92,7 @@ func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...judge
 	return rollout.Judge(webhook.NewPreview(config, by, nil).Outlook(known.Sets()[0]))
 }
 
-// config is that of an installation.
+// config is how the tests of this room have stepgate installed.
 var config = settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}
 
 func preview(known *rollout.Snapshot) *webhook.Preview {

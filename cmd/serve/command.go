@@ -16,19 +16,24 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Flags are those of a program.
+// Flags are what a program can be told.
 type Flags interface {
 	// Bind adds them.
 	Bind(f *pflag.FlagSet)
 	// Validate says what is wrong with them: a command.UsageError.
 	Validate() error
+	// Config is what the valid ones say about the rule.
+	Config() (settings.Config, error)
 }
 
 // NewCommand is the sub-command serve of a program. run serves until ctx is done or a part of it fails; the log is in
 // ctx.
-func NewCommand(o Flags, short, example string, run func(ctx context.Context) error) *cobra.Command {
+func NewCommand(
+	o Flags, short, example string, run func(ctx context.Context, config settings.Config) error,
+) *cobra.Command {
 	zapOptions := &zap.Options{TimeEncoder: zapcore.RFC3339NanoTimeEncoder}
 	cmd := &cobra.Command{
 		Use: "serve", Short: short, Example: example, Args: command.NoArgs,
@@ -36,11 +41,15 @@ func NewCommand(o Flags, short, example string, run func(ctx context.Context) er
 			if err := o.Validate(); err != nil {
 				return err
 			}
+			config, err := o.Config()
+			if err != nil {
+				return err
+			}
 			log := zap.New(zap.UseFlagOptions(zapOptions))
 			ctrllog.SetLogger(log)
 			klog.SetLogger(log)
 			limitMemory(log)
-			err := run(logr.NewContext(cmd.Context(), log))
+			err = run(logr.NewContext(cmd.Context(), log), config)
 			log.Info("stopped")
 			return err
 		},

@@ -9,21 +9,18 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/serve"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 func newServe() *cobra.Command {
 	o := &flags.Reporter{}
 	return serve.NewCommand(o, "Send notifications, and answer Argo CD's UI",
 		"  stepgate serve --notifications-state stepgate/stepgate-notifications",
-		func(ctx context.Context) error { return report(ctx, o) })
+		func(ctx context.Context, config settings.Config) error { return report(ctx, o, config) })
 }
 
 // report runs the program until ctx is done or a part of it fails.
-func report(ctx context.Context, o *flags.Reporter) error {
-	config, err := o.Config()
-	if err != nil {
-		return err
-	}
+func report(ctx context.Context, o *flags.Reporter, config settings.Config) error {
 	p, err := newProgram(ctx, o, config)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func TestTheWebhookImportsNoReport(t *testing.T) {
 		"github.com/slack-go", "github.com/stepgate/stepgate/cmd/dashboard", "github.com/stepgate/stepgate/cmd/notify"))
 }
 
-// keptIn are those of kept that a program is linked from.
+// keptIn lists the packages of kept that a program imports, directly or not.
 func keptIn(g Gomega, program string) (found []string) {
 	text, err := exec.Command("go", "list", "-deps", program).Output()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -9,21 +9,18 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/serve"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 func newServe() *cobra.Command {
 	o := &flags.Options{}
 	return serve.NewCommand(o, "Serve the admission webhook", "  stepgate serve --mode audit --cert-secret "+
 		"stepgate/stepgate-ca --cert-dns-name stepgate.stepgate.svc",
-		func(ctx context.Context) error { return serveWebhook(ctx, o) })
+		func(ctx context.Context, config settings.Config) error { return serveWebhook(ctx, o, config) })
 }
 
 // serveWebhook runs the program until ctx is done or a part of it fails.
-func serveWebhook(ctx context.Context, o *flags.Options) error {
-	config, err := o.Config()
-	if err != nil {
-		return err
-	}
+func serveWebhook(ctx context.Context, o *flags.Options, config settings.Config) error {
 	p, err := newProgram(ctx, o, config)
 	if err != nil {
 		return err

@@ -43,6 +43,11 @@ func deploymentOf(sync *argo.SyncOperation, spec *argo.ApplicationSpec) deployme
 	return d
 }
 
+// named reports whether each source has a revision.
+func (d *deployment) named() bool {
+	return len(d.revisions) == len(d.sources) && !slices.Contains(d.revisions, "")
+}
+
 // revision is the revision that is named for a source; empty when none is, or for local manifests, which are no
 // revision of anything.
 func (d *deployment) revision(i int) string {

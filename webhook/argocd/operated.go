@@ -203,7 +203,7 @@ func namedSources(op *argo.Operation, spec *argo.ApplicationSpec) []policy.Sourc
 		return nil
 	}
 	d := deploymentOf(op.Sync, spec)
-	if len(d.revisions) != len(d.sources) || slices.Contains(d.revisions, "") {
+	if !d.named() {
 		return nil
 	}
 	return Sources(d.sources, d.revisions)

@@ -148,10 +148,11 @@ func (o *Outcome) before(app *Application) *Outcome {
 	return &carried
 }
 
-// again reports whether a sync of single resources takes them from what this one has deployed without a failure.
+// again reports whether a sync of single resources takes them from just what this one has deployed without a failure. What
+// cannot be told is something else.
 func (o *Outcome) again(sync *argo.SyncOperation, spec *argo.ApplicationSpec) bool {
 	part := deploymentOf(sync, spec)
-	return !part.manifests && !o.failed() && slices.Equal(part.revisions, o.Revisions) &&
+	return !part.manifests && !o.failed() && part.named() && slices.Equal(part.revisions, o.Revisions) &&
 		parametersOf(part.sources) == parametersOf(o.sources) && (o.Around == "" || o.Around == aroundOf(spec))
 }
 

@@ -58,6 +58,7 @@ func TestAPartOfTheSame(t *testing.T) {
 		"of what it has deployed":   {argo.SyncOperation{Resources: one, Revision: newCommit}, nil, false},
 		"at another revision":       {argo.SyncOperation{Resources: one, Revision: oldCommit}, nil, true},
 		"at an unresolved one":      {argo.SyncOperation{Resources: one}, nil, true},
+		"of nobody knows what":      {argo.SyncOperation{Resources: one}, ofSeveral, true},
 		"of another source":         {argo.SyncOperation{Resources: one, Revision: newCommit, Source: elsewhere}, nil, true},
 		"of local files":            {argo.SyncOperation{Resources: one, Revision: newCommit, Manifests: []string{"{}"}}, nil, true},
 		"to another destination":    {argo.SyncOperation{Resources: one, Revision: newCommit}, func(app *argo.Application) { app.Spec.Destination.Namespace = "b" }, true},
@@ -74,6 +75,12 @@ func TestAPartOfTheSame(t *testing.T) {
 			g.Expect(Sibling(app).LastFull.Patched).To(Equal(tc.patched))
 		})
 	}
+}
+
+// ofSeveral gives an Application several sources, of which nobody has written down what was deployed.
+func ofSeveral(app *argo.Application) {
+	app.Spec.Sources, app.Spec.Source = argo.ApplicationSources{*app.Spec.Source}, nil
+	app.Status.OperationState.SyncResult = &argo.SyncOperationResult{Sources: app.Spec.Sources}
 }
 
 // TestAFailureIsNotForgotten lets a PostSync hook fail, and then an operation come that repairs nothing.
