@@ -211,7 +211,7 @@ func namedSources(op *argo.Operation, spec *argo.ApplicationSpec) []policy.Sourc
 
 // Retry is a sync that has failed, and waits for its next attempt.
 type Retry struct {
-	// Content and Sources are what each attempt deploys.
+	// Content and Sources are what the next attempt deploys, with the spec as it is by now.
 	Content Content
 	Sources []policy.Source
 }
@@ -224,11 +224,30 @@ func (o *operated) retry(app *argo.Application) *Retry {
 		!o.op.InitiatedBy.Automated || o.op.Retry.Refresh {
 		return nil
 	}
-	r := &Retry{Content: stampIn(o.op).Content, Sources: namedSources(o.op, &app.Spec)}
-	if r.Content.Revised == "" || r.Sources == nil {
+	stamp, sources := stampIn(o.op), namedSources(o.op, &app.Spec)
+	if stamp.Revised == "" || sources == nil {
 		return nil
 	}
-	return r
+	return &Retry{Content: attempted(o.op, stamp.Content, &app.Spec), Sources: sources}
+}
+
+// attempted is what the next attempt of an operation deploys that has deployed something before: it keeps the revisions,
+// the sources that it names, and the sync options. Everything else an attempt reads in the spec (argo-cd v3.5.7,
+// SyncAppState in controller/sync.go).
+func attempted(op *argo.Operation, before Content, spec *argo.ApplicationSpec) Content {
+	d, next := deploymentOf(op.Sync, spec), before
+	next.Parameters = parametersOf(d.sources)
+	if slices.Equal(op.Sync.SyncOptions, syncOptions(spec)) {
+		next.Around = aroundOf(spec)
+	}
+	return next.at(d.revisions)
+}
+
+func syncOptions(spec *argo.ApplicationSpec) argo.SyncOptions {
+	if spec.SyncPolicy == nil {
+		return nil
+	}
+	return spec.SyncPolicy.SyncOptions
 }
 
 // fullOnly is a history without what the last operation has written there, if that deployed manifests of its own: they

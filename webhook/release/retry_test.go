@@ -48,15 +48,20 @@ func TestRetriesOfWhatHasBeenOvertakenEnd(t *testing.T) {
 		"the ApplicationSet controller has written another operation": {edit: func(c *scenario.Cluster) {
 			prod(c).Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("b")}}
 		}, want: true},
-		"its destination has changed, and not the revision": {edit: func(c *scenario.Cluster) {
-			app := prod(c)
-			app.Status.Sync.Revision = scenario.Commit("a")
-			app.Spec.Destination.Namespace = "elsewhere"
-			app.Status.Sync.ComparedTo.Destination = app.Spec.Destination
-			for _, other := range c.Apps[:2] {
-				other.Status.Sync.Revision = scenario.Commit("a")
-			}
-		}, want: true},
+		"its sync options have changed, and not the revision": {
+			edit: func(c *scenario.Cluster) {
+				prod(c).Spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: argo.SyncOptions{"ServerSideApply=true"}}
+			},
+			scenario: "1:dev=Healthy@a 2:qa=Healthy@a 3:prod=Healthy@a", want: true,
+		},
+		"its destination has changed: the next attempt goes there": {
+			edit: func(c *scenario.Cluster) {
+				app := prod(c)
+				app.Spec.Destination.Namespace = "elsewhere"
+				app.Status.Sync.ComparedTo.Destination = app.Spec.Destination
+			},
+			scenario: "1:dev=Healthy@a 2:qa=Healthy@a 3:prod=Healthy@a",
+		},
 		"it is still what is due":            {scenario: "1:dev=Healthy@a 2:qa=Healthy@a 3:prod=Healthy@a"},
 		"an earlier step is not done with b": {scenario: "1:dev=Degraded@b 2:qa=Healthy@b 3:prod=Healthy@b"},
 		"its step is paused": {edit: func(c *scenario.Cluster) {
