@@ -53,7 +53,19 @@ func (r *Record) complete(p *argocd.Projection, altered bool, now time.Time) {
 		r.completions[at] = done
 		return
 	}
-	r.completions = append(slices.Clone(r.completions[max(0, len(r.completions)+1-mostCompleted):]), done)
+	all := slices.Insert(slices.Clone(r.completions), r.position(app, done.Sources), done)
+	r.completions = all[max(0, len(all)-mostCompleted):]
+}
+
+// position is where something new belongs among the completions: at their end. What the last sync has deployed that is
+// noticed only when another revision is compared comes before all that the Application was found Synced with meanwhile.
+func (r *Record) position(app *policy.Application, done []policy.Source) int {
+	last := &app.LastSync
+	since := slices.IndexFunc(r.completions, func(c policy.Completion) bool { return !c.Since.Before(last.Since) })
+	if since < 0 || last.Since.IsZero() || !slices.Equal(done, last.Other) {
+		return len(r.completions)
+	}
+	return since
 }
 
 // wentBack forgets what was completed of what the last sync has deployed, and after that, before it was deployed without

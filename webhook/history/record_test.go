@@ -87,6 +87,10 @@ func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
 		p.Application.LastFull.AtCompared, p.Application.ReconciledAt = false, second(20)
 		return p
 	}
+	since := func(p *argocd.Projection, at int) *argocd.Projection {
+		p.Application.LastSync.Since = second(at)
+		return p
+	}
 	forward := func(revision string, back int) *argocd.Projection { // went back to a, and then forward again
 		p := syncing(revision)
 		p.Application.LastFull = policy.FullSync{}
@@ -106,13 +110,13 @@ func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
 		"to what was completed unseen":         {[]*argocd.Projection{done("b", 20), done("c", 30), behind(40, "a", "b", "c", "a")}, []string{"a"}},
 		"forward to what nobody saw":           {[]*argocd.Projection{done("b", 20), done("c", 30), syncing("d")}, []string{"b", "c"}},
 		"not by a commit that touches nothing": {[]*argocd.Projection{done("a", 10), untouched("b"), untouched("c")}, []string{"a", "b", "c"}},
+		"not by what was never seen compared":  {[]*argocd.Projection{since(untouched("b"), 10), behind(10)}, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(completed(after(tc.states...))).To(Equal(tc.want)) })
 	}
 }
 
-// TestARestart begins with the object as it is: what runs now is completed, and nothing that ran before.
-// What it is done with is seen for the last time when it is about to go on.
+// TestWhenItWasLastSeenDone: what it is done with is seen for the last time when it is about to go on.
 func TestWhenItWasLastSeenDone(t *testing.T) {
 	g := NewWithT(t)
 	next := done("b", 20)
