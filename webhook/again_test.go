@@ -53,12 +53,13 @@ func TestWhatSomebodyHasTerminatedIsHeld(t *testing.T) {
 		edit                 func(a *scenario.Attempt)
 		held                 bool
 	}{
-		"the controller, again":    {app: "prod", before: open, message: "Operation terminated", held: true},
-		"in step 1":                {app: "dev", before: open, message: "Operation terminated", held: true},
-		"a person, again":          {app: "prod", before: open, message: "Operation terminated", edit: byHand},
-		"another commit":           {app: "prod", before: "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b", message: "Operation terminated"},
-		"it was no person":         {app: "prod", before: open, message: "Operation terminated, triggered by controller sync timeout"},
-		"it has failed, by itself": {app: "prod", before: open, message: "one or more objects failed to apply"},
+		"the controller, again":     {app: "prod", before: open, message: "Operation terminated", held: true},
+		"in step 1":                 {app: "dev", before: open, message: "Operation terminated", held: true},
+		"a person, again":           {app: "prod", before: open, message: "Operation terminated", edit: byHand},
+		"another commit":            {app: "prod", before: "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b", message: "Operation terminated"},
+		"another commit, in step 1": {app: "dev", before: "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b", message: "Operation terminated"},
+		"it was no person":          {app: "prod", before: open, message: "Operation terminated, triggered by controller sync timeout"},
+		"it has failed, by itself":  {app: "prod", before: open, message: "one or more objects failed to apply"},
 		"its destination is changed": {app: "prod", before: open, message: "Operation terminated", edit: func(a *scenario.Attempt) {
 			a.Before.Spec.Destination.Namespace, a.After.Spec.Destination.Namespace = "elsewhere", "elsewhere"
 			a.Before.Status.Sync.ComparedTo.Destination = a.Before.Spec.Destination
@@ -68,12 +69,14 @@ func TestWhatSomebodyHasTerminatedIsHeld(t *testing.T) {
 			g := NewWithT(t)
 			config := scenario.Releasing()
 			before := scenario.Of(tc.before)
-			_, _, first := mutated(t, config, before, scenario.SyncOf(before, tc.app))
+			was := scenario.SyncOf(before, tc.app)
+			_, _, first := mutated(t, config, before, was)
 			c := scenario.Of(open)
 			a := scenario.SyncOf(c, tc.app)
 			a.Before.Status.OperationState = &argo.OperationState{
 				Phase: synccommon.OperationFailed, Operation: *first.Operation, Message: tc.message,
-				StartedAt: metav1.NewTime(scenario.Noon.Add(-time.Second)),
+				StartedAt:  metav1.NewTime(scenario.Noon.Add(-time.Second)),
+				SyncResult: &argo.SyncOperationResult{Revision: was.Before.Status.Sync.Revision},
 			}
 			if tc.edit != nil {
 				tc.edit(a)

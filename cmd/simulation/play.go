@@ -220,7 +220,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "named":
 		w.userSync(m, w.named(m, number(args[1]), number(args[2])))
 	case "terminate":
-		w.terminate(m, "somebody")
+		w.terminate(m, somebody)
 	case "foreign":
 		w.syncOwn(m, false)
 	case "hydration":

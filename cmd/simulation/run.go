@@ -144,12 +144,14 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 	}
 }
 
-// waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in
-// its last sync, or cannot be hydrated, or has drifted and has no stamp: that, too, is for somebody to look at, with or without a gate, and so is an
-// Application that cannot be written. The same holds for a condition that does not end by itself, also of another
-// Application, to which Argo CD has given a place of the step, or whose failures are too many.
+// waits reports whether somebody has terminated its sync of what it is to have, or an Application cannot be hydrated, or
+// something of an earlier step is not done, or failed in its last sync, or cannot be hydrated, or has drifted and has no
+// stamp: that, too, is for somebody to look at, with or without a gate, and so is an Application that cannot be written.
+// The same holds for a condition that does not end by itself, also of another Application, to which Argo CD has given a
+// place of the step, or whose failures are too many.
 func (w *world) waits(m *member) bool {
-	if m.hydrationFails || w.waitsFor(m) != "" || w.waitsForOthers(m) || slices.ContainsFunc(w.names, w.isInvalid) {
+	if w.isStopped(m) || m.hydrationFails || w.waitsFor(m) != "" || w.waitsForOthers(m) ||
+		slices.ContainsFunc(w.names, w.isInvalid) {
 		return true
 	}
 	step := m.generated
@@ -167,6 +169,17 @@ func (w *world) waits(m *member) bool {
 			max(e.generated, stepOf(w.api.apps[name])) < step &&
 				(!w.done(e) || w.failed(name) || e.hydrationFails || pending || w.unknown(name))
 	})
+}
+
+// isStopped reports whether somebody has terminated the sync of an Application to what its branch has: it is for somebody
+// to start that again.
+func (w *world) isStopped(m *member) bool {
+	app := w.api.apps[m.name]
+	if app == nil || m.truth.stopped == "" {
+		return false
+	}
+	heads := w.heads(m)
+	return m.truth.stopped == deploying(w.contentOf(&app.Spec, heads), heads)
 }
 
 // triesAgain reports whether an operation of an Application has failed, and is tried again.

@@ -7,6 +7,9 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
+// somebody is a person.
+const somebody = "somebody"
+
 // terminate is what argocd-server writes for a user who terminates an operation, or stepgate for one that is in the way.
 // The application controller ends it with the next look: what it has applied stays, and nothing is tried again.
 func (w *world) terminate(m *member, who string) {
@@ -16,6 +19,9 @@ func (w *world) terminate(m *member, who string) {
 		return
 	}
 	w.logf("%s terminates the operation of %s", who, m.name)
+	if who == somebody && isFull(&app.Status.OperationState.Operation) {
+		m.truth.stopped = m.operates
+	}
 	w.api.edit(m.name, func(app *argo.Application) {
 		state := *app.Status.OperationState
 		state.Phase, app.Status.OperationState = synccommon.OperationTerminating, &state

@@ -33,6 +33,8 @@ type truth struct {
 	synced content
 	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
 	failed string
+	// stopped is what somebody has terminated its last full sync of.
+	stopped string
 	// ended is what its syncs that succeeded have deployed, in their order.
 	ended []string
 	// full is how the last full sync ended.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
@@ -32,8 +33,11 @@ func (c Content) Unrevised() Content {
 	return c
 }
 
-// at is the Content at these revisions, one for each source.
+// at is the Content at these revisions, one for each source; Unrevised if one of them is not said.
 func (c Content) at(revisions []string) Content {
+	if len(revisions) == 0 || slices.Contains(revisions, "") {
+		return c.Unrevised()
+	}
 	c.Revised = digest([]any{c.Parameters, c.Around, revisions})
 	return c
 }

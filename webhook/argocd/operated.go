@@ -125,12 +125,17 @@ func (o *Outcome) orApplied(before *Outcome) *Outcome {
 	return o
 }
 
-// stops stands for what an operation was to deploy that somebody has terminated; else it is empty.
+// stops stands for what an operation was to deploy that somebody has terminated; else it is empty. One that names no
+// revision was to deploy those of its result.
 func (o *operated) stops() string {
-	if !o.stopped {
+	stamp := stampIn(o.op)
+	switch {
+	case !o.stopped || stamp.Content == (Content{}):
 		return ""
+	case stamp.Revised == "":
+		return stamp.at(o.revisions).Revised
 	}
-	return stampIn(o.op).Revised
+	return stamp.Revised
 }
 
 // stopped is Stopped of an Outcome that may be nil.

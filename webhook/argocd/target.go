@@ -69,7 +69,11 @@ func Target(app, old *Application) policy.Target {
 	if o != nil && o.phase == synccommon.OperationTerminating {
 		stopped = o.stops() // a write may be judged by the state of a moment before the end
 	}
-	t.Stopped = stopped != "" && stopped == app.deploys(app.Content()).Revised
+	asked := app.deploys(app.Content())
+	if asked.Revised == "" && asked != (Content{}) && t.SpecCompared {
+		asked = asked.at(revisions(before.Sync.Revision, before.Sync.Revisions)) // it names none
+	}
+	t.Stopped = stopped != "" && stopped == asked.Revised
 	return t
 }
 
