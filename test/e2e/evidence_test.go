@@ -196,10 +196,14 @@ func (s *suite) playEvidence(ctx context.Context, m mode) (p evidencePlayed, err
 		return p, err
 	}
 	oracle.say(first, "yes")
-	if err := s.job(ctx, m, &p, first, true); err != nil {
+	if err := s.Admin.Create(ctx, verified(m, repo.URL, names)); err != nil {
 		return p, err
 	}
-	if err := s.Admin.Create(ctx, verified(m, repo.URL, names)); err != nil {
+	if err := s.untilChain(ctx, m, names[:1], settled); err != nil {
+		return p, fmt.Errorf("the installation of step 1: %w", err)
+	}
+	wait(ctx) // a Job of the second in which the Applications were created may be older than them
+	if err := s.job(ctx, m, &p, first, true); err != nil {
 		return p, err
 	}
 	if err := s.untilChain(ctx, m, names, settled); err != nil {
@@ -218,6 +222,13 @@ func (s *suite) playEvidence(ctx context.Context, m mode) (p evidencePlayed, err
 // standsStill is how long nothing may happen, where something is to wait.
 const standsStill = 4 * time.Second
 
+func wait(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(standsStill):
+	}
+}
+
 // playVerdict lets a commit land, on which the Job first says no, and then yes, and the AnalysisRun the verdict.
 func (s *suite) playVerdict(
 	ctx context.Context, m mode, p *evidencePlayed, o *oracle, version, verdict string, names []string,
@@ -233,20 +244,14 @@ func (s *suite) playVerdict(
 		}
 	}
 	at := func(o observer.Observation) bool { return doneAt(o, landed) }
-	wait := func() {
-		select {
-		case <-ctx.Done():
-		case <-time.After(standsStill):
-		}
-	}
 	if err := s.untilChain(ctx, m, names[:1], at); err != nil {
 		return err
 	}
-	wait() // nothing speaks of it
+	wait(ctx) // nothing speaks of it
 	if err := s.job(ctx, m, p, landed, false); err != nil {
 		return err
 	}
-	wait() // it is refused
+	wait(ctx) // it is refused
 	if err := s.Admin.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(string(m)),
 		client.MatchingLabels{revisionLabel: landed},
 		client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
@@ -258,10 +263,10 @@ func (s *suite) playVerdict(
 	if err := s.untilChain(ctx, m, names[1:2], at); err != nil {
 		return err
 	}
-	wait() // the AnalysisRun runs
+	wait(ctx) // the AnalysisRun runs
 	o.say(landed, verdict)
 	if verdict == "no" {
-		wait()
+		wait(ctx)
 		return nil
 	}
 	return s.untilChain(ctx, m, names[2:], at)
@@ -297,7 +302,7 @@ func (s *suite) job(ctx context.Context, m mode, p *evidencePlayed, commit strin
 
 // judge looks at each start of a sync of steps 2 and 3: something has to have said yes by then to the commit that the
 // sync deploys, as Argo CD tells it. A sync starts when its operation is set. The commit that was installed does not
-// count: it had its yes before there was an ApplicationSet.
+// count: that is no rollout.
 func (p *evidencePlayed) judge(all []observer.Observation, names []string, installed string, oracle *oracle) {
 	started, operating, since := map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	for _, o := range all {
