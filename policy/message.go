@@ -161,6 +161,17 @@ func Short(revision string) string {
 	return clean(revision)
 }
 
+// Revisions are those of sources, short; those that the dry sources are at are left out.
+func Revisions(sources []Source) string {
+	var all []string
+	for _, s := range sources {
+		if !isDry(s) {
+			all = append(all, Short(s.Revision))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // oneOf names the known revisions of the sources with the key.
 func oneOf(sources []Source, key string) string {
 	var revisions []string

@@ -163,7 +163,7 @@ func (b *builder) release() (err error) {
 	releaser := release.New(b.judge, b.known, b.waiting, b.requests, rand.N[time.Duration])
 	b.releases = release.NewController(releaser.Reconcile)
 	if o.Starts {
-		if b.starts, err = newStarts(b.cluster, b.metrics, o.Start.Lease(), b.hostname, b.lookAtAll); err != nil {
+		if b.starts, err = newStarts(b.cluster, b.recorder, o.Start.Lease(), b.hostname, b.lookAtAll); err != nil {
 			return err
 		}
 		releaser.StartWith(b.starts.queue)

@@ -38,7 +38,7 @@ type starts struct {
 // newStarts returns starts of the replica that holds the Lease. identity names this replica. The writes have a client
 // of their own, of which they hear the warnings.
 func newStarts(
-	c *kube.Cluster, metrics start.Observer, lease types.NamespacedName, identity string, look func(),
+	c *kube.Cluster, observe start.Observer, lease types.NamespacedName, identity string, look func(),
 ) (*starts, error) {
 	config := rest.CopyConfig(c.Config)
 	config.WarningHandlerWithContext = start.Warnings{}
@@ -50,7 +50,7 @@ func newStarts(
 	if err != nil {
 		return nil, err
 	}
-	return &starts{queue: start.NewQueue(start.NewOperations(objects), metrics), lock: lock, look: look}, nil
+	return &starts{queue: start.NewQueue(start.NewOperations(objects), observe), lock: lock, look: look}, nil
 }
 
 // run starts syncs while this replica holds the Lease, until ctx is done. It gives the Lease up then.

@@ -140,10 +140,22 @@ func (e *Events) post(w *judge.Write, v judge.Verdict, over wait) {
 		e.count("repeated")
 		return
 	}
-	lane, now := e.lane, e.clock.Now()
+	lane := e.lane
 	if v.Exempt() {
 		lane = e.exemptions
 	}
+	e.queueIn(lane, event, key)
+}
+
+// terminated queues the Event of a sync of an Application that stepgate has terminated, and why.
+func (e *Events) terminated(app types.NamespacedName, uid types.UID, why string) {
+	e.queueIn(e.lane, eventOf(terminated, app.Namespace, reference("Application", app.Namespace, app.Name, uid),
+		"stepgate has terminated this sync: "+why+". stepgate starts that next"), "")
+}
+
+// queueIn queues an Event in a lane, if there is room. key is forgotten if there is none.
+func (e *Events) queueIn(lane lane, event *eventsv1.Event, key string) {
+	now := e.clock.Now()
 	if !lane.bucket.AllowN(now, 1) {
 		e.lose(key, "dropped")
 		return
@@ -194,17 +206,22 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 	if note == "" {
 		return nil
 	}
-	event := &eventsv1.Event{
-		Type: kind.Type, Reason: kind.Reason, Action: kind.Action, ReportingController: ReportingController,
-		Note: note[:min(len(note), eventNote)],
-	}
-	event.Namespace = w.Namespace
-	event.Regarding = regarding(w)
-	event.GenerateName = strings.TrimRight(event.Regarding.Name[:min(len(event.Regarding.Name), 200)], ".-") + "-"
+	event := eventOf(kind, w.Namespace, regarding(w), note)
 	if len(v.Blockers) > 0 {
 		related := reference("Application", w.Namespace, v.Blockers[0].Application, "")
 		event.Related = &related
 	}
+	return event
+}
+
+// eventOf is an Event of a kind on an object.
+func eventOf(kind Kind, namespace string, on corev1.ObjectReference, note string) *eventsv1.Event {
+	event := &eventsv1.Event{
+		Type: kind.Type, Reason: kind.Reason, Action: kind.Action, ReportingController: ReportingController,
+		Note: note[:min(len(note), eventNote)], Regarding: on,
+	}
+	event.Namespace = namespace
+	event.GenerateName = strings.TrimRight(on.Name[:min(len(on.Name), 200)], ".-") + "-"
 	return event
 }
 
@@ -256,7 +273,7 @@ func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReferen
 // startNote says that stepgate starts a sync, of what, and for how long it has waited if that was seen.
 func startNote(w *judge.Write, v judge.Verdict, over wait) string {
 	note := fmt.Sprintf("stepgate starts this sync of step %d of ApplicationSet %s to %s: it may start, and Argo CD has "+
-		"not started it", v.Step+1, v.ApplicationSet, revisions(w.Target.Wanted))
+		"not started it", v.Step+1, v.ApplicationSet, policy.Revisions(w.Target.Wanted))
 	if over.took > 0 {
 		note += fmt.Sprintf(". It has waited for %s", max(over.took, time.Second).Round(time.Second))
 		if over.names != "" {
@@ -264,17 +281,6 @@ func startNote(w *judge.Write, v judge.Verdict, over wait) string {
 		}
 	}
 	return note
-}
-
-// revisions are those of sources, short; those that the dry sources are at are left out.
-func revisions(sources []policy.Source) string {
-	var all []string
-	for _, s := range sources {
-		if !strings.HasPrefix(s.Key, policy.DryPrefix) {
-			all = append(all, policy.Short(s.Revision))
-		}
-	}
-	return strings.Join(all, ", ")
 }
 
 // releaseNote says that a sync may start, and why only now.

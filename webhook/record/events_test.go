@@ -264,3 +264,18 @@ func TestEventsOfExemptionsAreNotDroppedForOthers(t *testing.T) {
 	events.post(w, v, none)
 	g.Expect(taken(events)).To(ContainElement(HaveField("Note", "the gate was bypassed: INC-1 by alice")))
 }
+
+// TestATerminatedSyncIsTold says of which Application, and why: Argo CD's own text does not.
+func TestATerminatedSyncIsTold(t *testing.T) {
+	g := NewWithT(t)
+	events, _ := newTestEvents(nil)
+	recorder := NewRecorder(events.metrics, events, nil)
+	recorder.Terminated(types.NamespacedName{Namespace: "argocd", Name: "prod"}, "uid-of-prod",
+		"it tried aaaaaaa again and again, and step 3 of ApplicationSet argocd/guestbook may deploy bbbbbbb")
+	all := taken(events)
+	g.Expect(all).To(HaveLen(1))
+	g.Expect(all[0].Reason).To(Equal("SyncTerminated"))
+	g.Expect(all[0].Regarding.UID).To(Equal(types.UID("uid-of-prod")))
+	g.Expect(all[0].Note).To(Equal("stepgate has terminated this sync: it tried aaaaaaa again and again, and step 3 of " +
+		"ApplicationSet argocd/guestbook may deploy bbbbbbb. stepgate starts that next"))
+}

@@ -20,6 +20,8 @@ var (
 		"a sync that had waited may start"}
 	started = Kind{"SyncStarted", corev1.EventTypeNormal, "StartSync",
 		"stepgate starts a sync that may start, and that Argo CD has not started (`--start`)"}
+	terminated = Kind{"SyncTerminated", corev1.EventTypeNormal, "TerminateSync",
+		"stepgate has ended a sync that was tried again and again: something newer may start (`--start`)"}
 	denied = Kind{"SyncDenied", corev1.EventTypeWarning, "DenySync",
 		"a sync was refused; the text says who blocks it, why, and what to do next"}
 	wouldBeDenied = Kind{"SyncWouldBeDenied", corev1.EventTypeNormal, "AuditSync",
@@ -36,5 +38,5 @@ var (
 
 // Kinds are all kinds of Events.
 func Kinds() []Kind {
-	return []Kind{held, released, denied, started, wouldBeDenied, bypassed, gateOff, exclusion, gateError, untold}
+	return []Kind{held, released, denied, started, terminated, wouldBeDenied, bypassed, gateOff, exclusion, gateError, untold}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/judge"
@@ -59,6 +60,14 @@ func (r *Recorder) Record(log logr.Logger, w *judge.Write, v judge.Verdict, exis
 	}
 	r.unlisted.note(log, w, v.Initiator)
 	r.events.post(w, v, r.blocked.note(w, v))
+}
+
+// StartDone is start.Observer.
+func (r *Recorder) StartDone(result string) { r.metrics.StartDone(result) }
+
+// Terminated is start.Observer.
+func (r *Recorder) Terminated(app types.NamespacedName, uid types.UID, why string) {
+	r.events.terminated(app, uid, why)
 }
 
 // Pinned counts an operation that was pinned. by says to what.

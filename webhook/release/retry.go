@@ -61,9 +61,20 @@ func (r *Releaser) terminate(l *look, p *argocd.Projection, c *policy.Candidate)
 		return reconcileEvery
 	}
 	r.starter.Start(Start{
-		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.Set.Name, Step: c.Step,
+		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, UID: p.UID, Set: l.Set.Name, Step: c.Step,
 		ResourceVersion: p.ResourceVersion, Terminates: true, Until: clock.Add(startTimeout),
+		Why: overtakes(l.Set, p.Retry, c),
 	})
 	l.now.due[key] = &due{since: clock, asked: q.asked + 1}
 	return backoff(firstRestart, q.asked+1)
+}
+
+// overtakes says what takes the place of a sync that is tried again.
+func overtakes(set *argocd.ApplicationSet, retry *argocd.Retry, c *policy.Candidate) string {
+	before, now := policy.Revisions(retry.Sources), policy.Revisions(c.Sources)
+	if before == now {
+		now += ", with a spec that has changed"
+	}
+	return fmt.Sprintf("it tried %s again and again, and step %d of ApplicationSet %s/%s may deploy %s", before, c.Step+1,
+		set.Namespace, set.Name, now)
 }

@@ -27,6 +27,7 @@ const (
 // Start is a sync that is due and that nobody has started, or one that is in its way.
 type Start struct {
 	App types.NamespacedName
+	UID types.UID
 	// Set is the name of the ApplicationSet, and Step the step of the Application, from 0.
 	Set  string
 	Step int
@@ -34,8 +35,9 @@ type Start struct {
 	// the same revisions, and that what is around its sources has changed since, such as the destination.
 	Asked, Altered bool
 	// Terminates says that the sync is in the way: it waits for another attempt at what has been overtaken, and is to be
-	// terminated. Nothing is started.
+	// terminated. Nothing is started. Why says what overtakes what.
 	Terminates bool
+	Why        string
 	// ResourceVersion is the version of the Application that was judged.
 	ResourceVersion string
 	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
@@ -248,7 +250,7 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 		return reconcileEvery // something has to change first
 	}
 	s := Start{
-		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.Set.Name, Step: c.Step,
+		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, UID: p.UID, Set: l.Set.Name, Step: c.Step,
 		ResourceVersion: p.ResourceVersion, Asked: recorded.Pending,
 		Altered: c.Compared && p.Application.LastSync.AtCompared && r.altered(p) && !hasFailed(p, c),
 		Until:   clock.Add(startTimeout),

@@ -35,7 +35,7 @@ func (s *starterFake) Start(start Start) {
 		text += " altered"
 	}
 	if start.Terminates {
-		text += " ends"
+		text += " ends: " + start.Why
 	}
 	s.started = append(s.started, text)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/release"
 )
@@ -49,9 +50,10 @@ type Writer interface {
 	Write(ctx context.Context, s release.Start) error
 }
 
-// Observer is told the result of every call of Start, for the metrics.
+// Observer is told the result of every call of Start, and of which Application an operation was terminated, and why.
 type Observer interface {
 	StartDone(result string)
+	Terminated(app types.NamespacedName, uid types.UID, why string)
 }
 
 // Queue writes operations in the background, in the order in which they were wanted, while it leads.
@@ -118,7 +120,8 @@ func (q *Queue) write(ctx context.Context, s release.Start) (result string) {
 	err := q.writer.Write(ctx, s)
 	switch {
 	case err == nil && s.Terminates:
-		log.Info("sync terminated: it was tried again, and has been overtaken")
+		log.Info("sync terminated", "why", s.Why)
+		q.observe.Terminated(s.App, s.UID, s.Why)
 		return Terminated
 	case err == nil:
 		log.Info("sync started")

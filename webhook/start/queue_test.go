@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,8 @@ type fake struct {
 	err     error
 	written int
 	results []string
+	// terminated are those of which it was told.
+	terminated []string
 }
 
 func (f *fake) Write(context.Context, release.Start) error {
@@ -44,8 +47,14 @@ func (f *fake) StartDone(result string) {
 	f.results = append(f.results, result)
 }
 
+func (f *fake) Terminated(app types.NamespacedName, uid types.UID, why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.terminated = append(f.terminated, fmt.Sprintf("%s (%s): %s", app, uid, why))
+}
+
 var prod = release.Start{
-	App: types.NamespacedName{Namespace: "argocd", Name: "prod"}, Set: "guestbook", Step: 2, ResourceVersion: "7",
+	App: types.NamespacedName{Namespace: "argocd", Name: "prod"}, UID: "prod-uid", Set: "guestbook", Step: 2, ResourceVersion: "7",
 }
 
 func TestResults(t *testing.T) {
@@ -78,13 +87,18 @@ func TestResults(t *testing.T) {
 				q := NewQueue(f, f)
 				q.Lead(!tc.follows)
 				s := prod
-				s.Until, s.Terminates = time.Now().Add(5*time.Second), tc.ends
+				s.Until, s.Terminates, s.Why = time.Now().Add(5*time.Second), tc.ends, "it has been overtaken"
 				q.Start(s)
 				<-time.After(tc.waited)
 				go q.Run(ctx)
 				synctest.Wait()
 				g.Expect(f.results).To(Equal([]string{tc.want}))
 				g.Expect(f.written).To(Equal(tc.written))
+				if tc.want == Terminated {
+					g.Expect(f.terminated).To(Equal([]string{"argocd/prod (prod-uid): it has been overtaken"}))
+				} else {
+					g.Expect(f.terminated).To(BeEmpty())
+				}
 			})
 		})
 	}
