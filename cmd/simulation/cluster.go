@@ -29,6 +29,8 @@ type live struct {
 	health  string
 	// pending says that the sync that deployed it has not succeeded.
 	pending bool
+	// partly says that a sync of single resources has deployed all of it, and has left its hooks out.
+	partly bool
 	// settling counts what was deployed, so that an older rollout does not end in the health of a newer one.
 	settling int
 }

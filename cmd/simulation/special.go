@@ -60,9 +60,12 @@ func (c *appController) special(m *member, what content, state *argo.OperationSt
 		m.live.instead, m.proof.applied, m.proof.relocated = &was, proof.applied, proof.relocated
 		m.live.pending = false
 	case op.Resources[0].Name == byPartial:
+		had := m.live.exists && m.live.content == what
 		c.w.apply(m, what)
 		if c.w.effectOf(what) != hook {
 			m.live.pending = false
+		} else if !had {
+			m.live.partly = true
 		}
 	}
 	next := *state

@@ -117,6 +117,10 @@ type admitting struct {
 // deployed. Moved: Argo CD's history does not have destinations, and a new one does not make the soak time start again; nor do manifests
 // that somebody brings along, as drift does not.
 //
+// Hooks left out: in the first step somebody syncs all resources of a change one by one, which runs no hooks. The
+// Application is Synced and Healthy then, and nothing has failed. To ask him for one more sync would hold up everybody
+// whose changes have no hooks.
+//
 // A destination under way: nothing that judges writes of operations can prevent it. An operation names its revisions
 // and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
 // retry. The limit is a start with a destination that was written after the operation was admitted. The API server
@@ -228,6 +232,9 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 				case e.truth.reached[j] >= need:
 					found.Kind = "skipped"
 					w.early = append(w.early, found)
+				case e.live.partly:
+					found.Kind = "hooks left out"
+					w.limits = append(w.limits, found)
 				case limit:
 					found.Kind = "destination under way"
 					w.limits = append(w.limits, found)
