@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"reflect"
 	"strings"
 	"time"
 
@@ -269,8 +270,12 @@ func (c *appController) record(name string, state *argo.OperationState) {
 	})
 }
 
-// store is setOperationState; a completed operation is removed.
+// store is setOperationState; a completed operation is removed. An API server does not store what changes nothing.
 func (c *appController) store(name string, state *argo.OperationState) {
+	if app := c.w.api.apps[name]; app != nil && !state.Phase.Completed() &&
+		reflect.DeepEqual(app.Status.OperationState, state) {
+		return
+	}
 	stored := c.w.api.edit(name, func(app *argo.Application) {
 		app.Status.OperationState = state
 		if state.Phase.Completed() {
