@@ -120,7 +120,7 @@ func ofFindings() []part {
 			`if r.reconcileAt[f] > 0 && r.reconcileAt[f] <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(l.wanted, r.needed(d, found.Best.Sources, p)...), idle(d, l.byName)...)`,
 			`append(l.wanted, r.needed(d, found.Best.Sources, p)...)`),
-		take("Places", "webhook/release/places.go", `return taken < s.most`, `return true`),
+		take("Places", "webhook/release/places.go", `return taken < all.Most`, `return true`),
 		take("Unrecorded", release, `if l.Settings.Mode == settings.Enforce && set.RollingSync && unrecorded(p, &set.ApplicationSet) {`,
 			`if false && unrecorded(p, &set.ApplicationSet) {`),
 		take("Refresh", need, `if b.Ends != policy.NoComparison && b.Step <= last {`,
