@@ -153,6 +153,8 @@ func ofFindings() []part {
 		take("SameSecond", drift, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
 		take("Patched", drift, `!a.LastFull.Patched || `, `true || `),
+		take("Position", "webhook/history/completions.go", `r.position(app, done.Sources), done)`, `len(r.completions), done)`),
+		take("Unrevised", "webhook/argocd/content.go", `if len(revisions) == 0 || slices.Contains(revisions, "") {`, `if slices.Contains(revisions, "?") {`),
 		take("PartAgain", "webhook/argocd/stamp.go", `!part.manifests && !o.failed()`, `false && !part.manifests && !o.failed()`),
 		take("SeenSynced", drift, `|| ever && completed.OperatedAt`, `|| ever && false && completed.OperatedAt`),
 		take("ClusterLag", deployed, `app.ReconciledAt.Sub(ended) > policy.ClusterLag`, `app.ReconciledAt.After(ended)`),
