@@ -8,7 +8,8 @@ import "slices"
 //
 // It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
-// second than the one of its last operation. A new destination is no drift, nor is what a failed sync has left, nor what
+// second than the one of its last operation. That one has another clock: who has run the revision, and another one since,
+// has gone back. A new destination is no drift, nor is what a failed sync has left, nor what
 // somebody has patched to be Healthy.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.alteredSince(a) || a.LastSync.FinishedAt.IsZero() ||
@@ -21,7 +22,15 @@ func (in *Input) drifted(a *Application) bool {
 		a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
 	completed, ever := in.completedCompared(a)
 	return a.LastSync.AtCompared && (!a.LastFull.Patched || ever) || a.LastSync.SameSources &&
-		(since && recorded.healthyAt(a.Compared) || ever && completed.OperatedAt.Equal(a.LastOperation.StartedAt))
+		(since && recorded.healthyAt(a.Compared) && !a.hasLeft() || ever && completed.OperatedAt.Equal(a.LastOperation.StartedAt))
+}
+
+// hasLeft reports whether an Application has run what it is compared with, and something else since.
+func (a *Application) hasLeft() bool {
+	return slices.ContainsFunc(a.Compared, func(s Source) bool {
+		since, ran := s.after(a.Ran)
+		return ran && slices.ContainsFunc(since, func(other Source) bool { return other.Key == s.Key })
+	})
 }
 
 // leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left

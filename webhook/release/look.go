@@ -10,7 +10,6 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/outlook"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -27,9 +26,8 @@ type look struct {
 	// again is after how long to look again; zero when nothing waits.
 	again  time.Duration
 	wanted []need
-	// counted tells who has the places of steps by the states of the Applications, and allotments are those of each step.
-	counted    func() *places.Sight
-	allotments map[int]*allotment
+	// placesOf are the places of each step.
+	placesOf map[int]*places
 	// turns has, by step, the Applications that this look has found to have their turn.
 	turns map[int][]policy.Blocker
 	// train is the last step of which something waits on a train.
@@ -52,12 +50,9 @@ func (r *Releaser) reconcile(
 	ahead := outlook.Weighing(r.weigh, r.judge, set, r.known, r.view)
 	l := &look{
 		Outlook: ahead, name: name, before: before, now: now, gated: sync.OnceValue(ahead.WithoutBypass),
-		byName: map[string]*argocd.Projection{}, allotments: map[int]*allotment{}, turns: map[int][]policy.Blocker{},
+		byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{}, turns: map[int][]policy.Blocker{},
 		wants: map[policy.Key]bool{}, wantsNewest: map[policy.Key]bool{},
 	}
-	l.counted = sync.OnceValue(func() *places.Sight {
-		return places.NewView(r.known, nil, r.judge.Clock).Look(set, l.Applications)
-	})
 	for _, p := range l.Applications {
 		l.byName[p.Name] = p
 		r.waiting.Drop(p)

@@ -94,8 +94,8 @@ func (l *look) turn(name string, may bool, clock time.Time) turn {
 // next is when to ask for the start, by what is recorded now: what is stepgate's to start may be the controller's a
 // moment later, and the other way round. turn is since when it may sync: the controller has had the time since then to
 // give it a place, also at an older commit.
-func (d *due) next(recorded policy.Recorded, by *allotment, turn time.Time) time.Time {
-	asks := by.asksFor(recorded)
+func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) time.Time {
+	asks := places.asksFor(recorded)
 	at := d.since.Add(startGrace)
 	switch {
 	case d.asked > 0:
@@ -105,7 +105,7 @@ func (d *due) next(recorded policy.Recorded, by *allotment, turn time.Time) time
 	case asks:
 		at = turn.Add(allotsWithin)
 	}
-	if until := by.gave.Add(allotsWithin); asks && until.After(at) {
+	if until := places.gave.Add(allotsWithin); asks && until.After(at) {
 		return until
 	}
 	return at
@@ -238,15 +238,15 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
 	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
 	q := l.before.due[key]
-	recorded, by, turn := l.Set.Recorded[p.Name], l.allotment(c.Step), l.turn(p.Name, true, clock)
+	recorded, all, turn := l.Set.Recorded[p.Name], l.places(c.Step), l.turn(p.Name, true, clock)
 	if q == nil {
 		q = &due{since: clock}
 	}
 	l.now.due[key] = q
-	switch next := q.next(recorded, by, turn.since); {
+	switch next := q.next(recorded, all, turn.since); {
 	case next.After(clock):
 		return next.Sub(clock)
-	case !r.starter.Leads() || !l.free(p, c.Step):
+	case !r.starter.Leads() || !all.free(p.Name, c.Step, l.now.starting):
 		return reconcileEvery // something has to change first
 	}
 	s := Start{
@@ -264,10 +264,10 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	return backoff(firstRestart, q.asked+1)
 }
 
-// allotment is that of a step, found once in a look.
-func (l *look) allotment(step int) *allotment {
-	if l.allotments[step] == nil {
-		l.allotments[step] = allotmentOf(l.Set, l.Applications, step)
+// places are those of a step, found once in a look.
+func (l *look) places(step int) *places {
+	if l.placesOf[step] == nil {
+		l.placesOf[step] = newPlaces(l.Set, l.Applications, step)
 	}
-	return l.allotments[step]
+	return l.placesOf[step]
 }

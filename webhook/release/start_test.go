@@ -390,15 +390,7 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 		}, want: "a"},
 		"one is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
-			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
-				{Application: "e", Step: "3", Status: "Progressing"},
-			}
 		}, want: "a"},
-		"one is Progressing without a sync, which the controller does not count": {
-			limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
-				c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
-			}, want: "a b",
-		},
 		"one that is not generated any more is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
