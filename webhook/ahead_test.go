@@ -86,7 +86,7 @@ func TestTheKnownApplicationSetIsNotTrusted(t *testing.T) {
 		"it has no earlier steps any more":      {scenario: blocked, live: oneStep, wantAllowed: true},
 		"it was off":                            {scenario: blocked, known: annotated(settings.ModeAnnotation, "off")},
 		"it is off now":                         {scenario: blocked, live: annotated(settings.ModeAnnotation, "off"), wantAllowed: true},
-		"it was bypassed":                       {scenario: blocked, known: annotated(settings.BypassUntilAnnotation, inAnHour, settings.BypassReasonAnnotation, "INC-1")},
+		"it was bypassed":                       {scenario: blocked, known: annotated(settings.BypassAnnotation, inAnHour+" INC-1")},
 		"it did not generate the blocker":       {scenario: blocked, known: removed},
 		"it does not generate the blocker now":  {scenario: blocked, live: removed, wantAllowed: true},
 		"it recorded no Application to come":    {scenario: open, live: created},

@@ -105,8 +105,8 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 		"carries the ApplicationSet's annotations itself": {write: func(a *scenario.Attempt) {
 			for _, app := range []*argo.Application{a.Before, a.After} {
 				app.Annotations = map[string]string{
-					settings.ModeAnnotation: "off", settings.RequireAnnotation: "health", settings.BypassUntilAnnotation: inAnHour,
-					settings.BypassReasonAnnotation: "INC-1",
+					settings.ModeAnnotation: "off", settings.RequireAnnotation: "health",
+					settings.BypassAnnotation: inAnHour + " INC-1",
 				}
 			}
 		}},

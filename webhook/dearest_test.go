@@ -54,9 +54,8 @@ func shapes(sample string, length int) map[string]string {
 // samples are valid values; a test wants one for each annotation.
 var samples = map[string]string{
 	settings.ModeAnnotation: "audit", settings.RequireAnnotation: "health", settings.PinAnnotation: "qualified",
-	settings.BypassUntilAnnotation: "2026-03-01T13:00:00Z", settings.BypassReasonAnnotation: "INC-1",
-	settings.ExcludeAnnotation: "dev", settings.ExcludeUntilAnnotation: "2026-03-01T13:00:00Z",
-	settings.ExcludeReasonAnnotation: "INC-1", settings.PauseAnnotation: "2,3", settings.PauseReasonAnnotation: "INC-1",
+	settings.BypassAnnotation:  "2026-03-01T13:00:00Z INC-1",
+	settings.ExcludeAnnotation: "dev 2026-03-01T13:00:00Z INC-1", settings.PauseAnnotation: "2,3: INC-1",
 	settings.PausedByAnnotation: "alice at 2026-03-01T12:00:00Z", settings.SoakAnnotation: "2=1h,3=24h",
 	settings.ApproveAnnotation: "3", settings.ApprovedAnnotation: "3@1.2.3",
 	settings.ApprovedByAnnotation:  `[{"step":3,"of":"1.2.3","by":"alice","at":"2026-03-01T12:00:00Z"}]`,

@@ -71,9 +71,9 @@ func TestExemptions(t *testing.T) {
 		"off":             {annotations: map[string]string{settings.ModeAnnotation: "off"}, want: "guestbook argocd off"},
 		"audit":           {annotations: map[string]string{settings.ModeAnnotation: "audit"}, want: "guestbook argocd audit"},
 		"audit, as usual": {annotations: map[string]string{settings.ModeAnnotation: "audit"}, config: func(c *settings.Config) { c.Mode = settings.Audit }},
-		"a bypass":        {annotations: map[string]string{settings.BypassUntilAnnotation: later, settings.BypassReasonAnnotation: "INC-1"}, want: "guestbook argocd bypass"},
-		"a bypass, ended": {annotations: map[string]string{settings.BypassUntilAnnotation: passed, settings.BypassReasonAnnotation: "INC-1"}},
-		"an exclusion":    {annotations: map[string]string{settings.ExcludeAnnotation: "dev", settings.ExcludeUntilAnnotation: later, settings.ExcludeReasonAnnotation: "INC-1"}, want: "guestbook argocd exclusion"},
+		"a bypass":        {annotations: map[string]string{settings.BypassAnnotation: later + " INC-1"}, want: "guestbook argocd bypass"},
+		"a bypass, ended": {annotations: map[string]string{settings.BypassAnnotation: passed + " INC-1"}},
+		"an exclusion":    {annotations: map[string]string{settings.ExcludeAnnotation: "dev " + later + " INC-1"}, want: "guestbook argocd exclusion"},
 		"not allowed":     {annotations: map[string]string{settings.ModeAnnotation: "off"}, config: func(c *settings.Config) { c.IgnoredAnnotations = settings.Annotations() }},
 	} {
 		t.Run(name, func(t *testing.T) {

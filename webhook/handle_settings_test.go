@@ -130,7 +130,7 @@ func (r row) deniedDespite(bypass string) row {
 func TestHandleBypassUntil(t *testing.T) {
 	denied := func(until, reason string) row {
 		return row{
-			scenario: blocked, set: annotated(settings.BypassUntilAnnotation, until, settings.BypassReasonAnnotation, reason),
+			scenario: blocked, set: annotated(settings.BypassAnnotation, until+" "+reason),
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent,
 		}
@@ -138,31 +138,31 @@ func TestHandleBypassUntil(t *testing.T) {
 	malformed := func(until, reason, warning string) row {
 		r := denied(until, reason)
 		r.wantWarnings = []string{
-			"stepgate: annotation stepgate.io/bypass-until is not valid, the stricter reading is used: " + warning,
+			"stepgate: annotation stepgate.io/bypass is not valid, the stricter reading is used: " + warning,
 		}
-		r.wantMalformed = []string{settings.BypassUntilAnnotation}
+		r.wantMalformed = []string{settings.BypassAnnotation}
 		return r
 	}
 	bypassed := func(until string) row {
 		return row{
-			scenario: blocked, set: annotated(settings.BypassUntilAnnotation, until, settings.BypassReasonAnnotation, "INC-1"), wantAllowed: true,
+			scenario: blocked, set: annotated(settings.BypassAnnotation, until+" INC-1"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; bypass=until " + until + ": INC-1; decision=not_gated; mode=enforce; reason=Bypassed; step=3",
 			wantMetric: "not_gated Bypassed enforce applicationset",
 			wantEvent:  "Normal SyncGateBypassed BypassSync Application/prod/prod-uid: the gate was bypassed: until " + until + ": INC-1",
 		}
 	}
 	for name, tc := range map[string]row{
-		"a bypass with an end and a reason":    bypassed(inAnHour),
-		"a bypass that ends in 24 h":           bypassed("2026-03-02T12:00:00Z"),
-		"a bypass that has ended":              denied("2026-03-01T11:59:59Z", "INC-1"),
-		"a bypass that ends now":               denied("2026-03-01T12:00:00Z", "INC-1"),
-		"a bypass that is too long":            malformed("2026-03-02T12:00:01Z", "INC-1", "2026-03-02T12:00:01Z is more than 24 h ahead"),
-		"a bypass without a reason":            malformed(inAnHour, " ", "it needs stepgate.io/bypass-reason beside it"),
-		"a bypass whose end is no time":        malformed("tomorrow", "INC-1", `"tomorrow" is not an RFC 3339 time such as 2026-03-01T13:00:00Z`),
-		"a bypass whose end is a date":         malformed("2026-03-02", "INC-1", `"2026-03-02" is not an RFC 3339 time such as 2026-03-01T13:00:00Z`),
-		"a bypass whose end is empty":          malformed("", "INC-1", `"" is not an RFC 3339 time such as 2026-03-01T13:00:00Z`),
-		"a bypass that ended, without reason":  denied("2026-02-28T12:00:00Z", ""),
-		"a reason without an end is no bypass": denied("", "").with(nil, annotated(settings.BypassReasonAnnotation, "INC-1")),
+		"a bypass with an end and a reason":   bypassed(inAnHour),
+		"a bypass that ends in 24 h":          bypassed("2026-03-02T12:00:00Z"),
+		"a bypass that has ended":             denied("2026-03-01T11:59:59Z", "INC-1"),
+		"a bypass that ends now":              denied("2026-03-01T12:00:00Z", "INC-1"),
+		"a bypass that is too long":           malformed("2026-03-02T12:00:01Z", "INC-1", "2026-03-02T12:00:01Z is more than 24 h ahead"),
+		"a bypass without a reason":           malformed(inAnHour, " ", `it has no reason: write "`+inAnHour+` REASON"`),
+		"a bypass whose end is no time":       malformed("tomorrow", "INC-1", `"tomorrow" is not an RFC 3339 time: write "2026-03-01T13:00:00Z REASON"`),
+		"a bypass whose end is a date":        malformed("2026-03-02", "INC-1", `"2026-03-02" is not an RFC 3339 time: write "2026-03-01T13:00:00Z REASON"`),
+		"a bypass without an end":             malformed("", "INC-1", `"INC-1" is not an RFC 3339 time: write "2026-03-01T13:00:00Z REASON"`),
+		"a bypass that ended, without reason": denied("2026-02-28T12:00:00Z", ""),
+		"an empty bypass":                     malformed("", "", `"" is not an RFC 3339 time: write "2026-03-01T13:00:00Z REASON"`),
 	} {
 		t.Run(name, tc.run)
 	}

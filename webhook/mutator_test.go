@@ -116,8 +116,7 @@ func TestMutator(t *testing.T) {
 		"switched off by annotation": {cluster: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
 		"a bypass": {cluster: func(c *scenario.Cluster) {
 			c.Sets[0].Annotations = map[string]string{
-				settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
-				settings.BypassReasonAnnotation: "INC-1",
+				settings.BypassAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339) + " INC-1",
 			}
 		}, want: "stamped"},
 		"the ApplicationSet is not known":   {cluster: func(c *scenario.Cluster) { c.Sets = nil }},

@@ -81,7 +81,7 @@ func drawWrite(r *rapid.T) (*scenario.Cluster, *scenario.Attempt) {
 	c.Sets[0].Annotations = rapid.SampledFrom([]map[string]string{
 		nil, nil, nil, {settings.ModeAnnotation: "off"}, {settings.ModeAnnotation: "audit"},
 		{settings.ModeAnnotation: "nonsense"}, {settings.RequireAnnotation: "health"},
-		{settings.BypassUntilAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"},
+		{settings.BypassAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339) + " INC-1"},
 	}).Draw(r, "annotations")
 	a := scenario.SyncOf(c, rapid.SampledFrom([]string{"dev", "qa", "prod", "prod"}).Draw(r, "target"))
 	a.User = rapid.SampledFrom([]string{

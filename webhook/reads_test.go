@@ -60,7 +60,7 @@ func TestSettledByTheApplicationSetAlone(t *testing.T) {
 			set.Spec.Strategy.RollingSync.Steps = nil
 		}, wantAudit: "NotRollingSync"},
 		"it is off":                  {set: annotated(settings.ModeAnnotation, "off"), wantAudit: "GateOff"},
-		"it is bypassed":             {set: annotated(settings.BypassUntilAnnotation, inAnHour, settings.BypassReasonAnnotation, "INC-1"), wantAudit: "Bypassed"},
+		"it is bypassed":             {set: annotated(settings.BypassAnnotation, inAnHour+" INC-1"), wantAudit: "Bypassed"},
 		"the target is in no step":   {scenario: "9:prod=Healthy", wantAudit: "NotSelected"},
 		"the target is in the first": {scenario: "1:prod=Healthy", wantAudit: "FirstStep"},
 		"the sync is a rollback":     {write: rollback, wantAudit: "Rollback"},

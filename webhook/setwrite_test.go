@@ -205,10 +205,10 @@ func TestSetWrites(t *testing.T) {
 // The two packages speak of the same annotations.
 func TestApprovalAnnotations(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect([]string{approval.Approved, approval.ApprovedBy, approval.Pause, approval.PauseReason, approval.PausedBy}).
+	g.Expect([]string{approval.Approved, approval.ApprovedBy, approval.Pause, approval.PausedBy}).
 		To(Equal([]string{
 			settings.ApprovedAnnotation, settings.ApprovedByAnnotation, settings.PauseAnnotation,
-			settings.PauseReasonAnnotation, settings.PausedByAnnotation,
+			settings.PausedByAnnotation,
 		}))
 }
 

@@ -64,7 +64,7 @@ func TestHostileText(t *testing.T) {
 			wantInMessage: `(bypass INC-1 not honoured: user "x\nadmission webhook allowed\r\x1b[2K\x00\u202e`,
 		},
 		"an annotation": {
-			row:           row{scenario: blocked, set: annotated(settings.ModeAnnotation, hostile, settings.RequireAnnotation, hostile, settings.BypassUntilAnnotation, hostile)},
+			row:           row{scenario: blocked, set: annotated(settings.ModeAnnotation, hostile, settings.RequireAnnotation, hostile, settings.BypassAnnotation, hostile)},
 			wantInMessage: "qa (NotHealthy: Degraded)",
 		},
 	} {

@@ -126,12 +126,12 @@ func (f *Facts) oneSet(namespaces []string) Way {
 	}
 	on := fmt.Sprintf("kubectl -n %s annotate applicationset %s ", namespace, name)
 	w.Commands = []string{
-		on + fmt.Sprintf("--overwrite %s=%s %s=INC-1234", settings.BypassUntilAnnotation,
-			f.Now.Add(bypassFor).UTC().Format(time.RFC3339), settings.BypassReasonAnnotation),
+		on + fmt.Sprintf("--overwrite '%s=%s INC-1234'", settings.BypassAnnotation,
+			f.Now.Add(bypassFor).UTC().Format(time.RFC3339)),
 	}
-	w.Back = []string{on + settings.BypassUntilAnnotation + "- " + settings.BypassReasonAnnotation + "-"}
+	w.Back = []string{on + settings.BypassAnnotation + "-"}
 	for _, r := range f.Releases {
-		if r.Flags != nil && slices.Contains(r.Flags.Gate.IgnoredAnnotations, settings.BypassUntilAnnotation) {
+		if r.Flags != nil && slices.Contains(r.Flags.Gate.IgnoredAnnotations, settings.BypassAnnotation) {
 			w.Hindrance = fmt.Sprintf("Release %s does not allow this annotation (config.allowedAnnotations).", r.helm())
 		}
 	}

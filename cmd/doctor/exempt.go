@@ -80,7 +80,7 @@ func (f *Facts) exemptSets(r *Release) Check {
 func annotationOf(kind string) string {
 	switch kind {
 	case "bypass":
-		return settings.BypassUntilAnnotation
+		return settings.BypassAnnotation
 	case "exclusion":
 		return settings.ExcludeAnnotation
 	}

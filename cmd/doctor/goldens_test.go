@@ -42,9 +42,7 @@ func broken(t *testing.T) *world {
 	w.deployment.Status.ReadyReplicas = 1
 	w.refuse, w.pin = answer{}, answer{}
 	w.settings.Gate.ServerAccounts = []string{"system:serviceaccount:openshift-gitops:openshift-gitops-argocd-server"}
-	w.guestbook.Annotations["stepgate.io/exclude"] = "guestbook-dev"
-	w.guestbook.Annotations["stepgate.io/exclude-until"] = "2026-11-21T18:00:00Z"
-	w.guestbook.Annotations["stepgate.io/exclude-reason"] = "INC-1234"
+	w.guestbook.Annotations["stepgate.io/exclude"] = "guestbook-dev 2026-11-21T18:00:00Z INC-1234"
 	w.params.Data["applicationsetcontroller.namespaces"] = "team-*"
 	w.cm.Data["timeout.reconciliation"] = "0s"
 	w.settings.Namespaces, w.settings.Gated = []string{"argocd"}, func(n string) bool { return n == "argocd" }
@@ -114,7 +112,7 @@ func TestEmergencies(t *testing.T) {
 		"emergency-unmarked":          func(w *world) { w.validating.Annotations = nil },
 		"emergency-hindered": func(w *world) {
 			w.settings.Gate.BypassUsers = nil
-			w.settings.Gate.IgnoredAnnotations = []string{"stepgate.io/bypass-until"}
+			w.settings.Gate.IgnoredAnnotations = []string{"stepgate.io/bypass"}
 			w.validating.Webhooks[0].NamespaceSelector = nil
 		},
 	} {

@@ -60,7 +60,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
-		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/pin", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures", "stepgate.io/verify", "stepgate.io/after", "stepgate.io/track"},
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/pin", "stepgate.io/bypass", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures", "stepgate.io/verify", "stepgate.io/after", "stepgate.io/track"},
 		AfterNamespaces:    []string{"platform"}, VerifyNamespaces: []string{"tests", "ci"},
 	}))
 	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{

@@ -57,7 +57,7 @@ func (c *checker) annotations() {
 		path := at.and(name)
 		_, beside := given[companions[name]]
 		switch {
-		case !slices.Contains(known, name):
+		case !slices.Contains(known, name) && !invalid[name]:
 			c.unknownAnnotation(path, name, known)
 		case len(c.steps) == 0 && (!follows || name == settings.TrackAnnotation):
 			c.found("annotation-without-effect", path,
@@ -65,10 +65,10 @@ func (c *checker) annotations() {
 		case companions[name] != "" && !beside:
 			c.found("annotation-without-effect", path,
 				fmt.Sprintf("The annotation %s has no effect without %s.", name, companions[name]))
-		case name == settings.BypassUntilAnnotation && !invalid[name] && !read.Bypassed:
-			c.found("annotation-without-effect", path, fmt.Sprintf("The bypass is over since %s.", short(given[name])))
+		case name == settings.BypassAnnotation && !invalid[name] && !read.Bypassed:
+			c.found("annotation-without-effect", path, fmt.Sprintf("The bypass is over: %s.", short(given[name])))
 		case name == settings.ExcludeAnnotation && !invalid[name] && len(read.Excluded) == 0:
-			c.found("annotation-without-effect", path, "The exclusion is over, or names no Application.")
+			c.found("annotation-without-effect", path, "The exclusion is over.")
 		}
 	}
 	c.excluded(at.and(settings.ExcludeAnnotation), slices.Sorted(maps.Keys(read.Excluded)))

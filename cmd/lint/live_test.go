@@ -94,7 +94,7 @@ func TestLive(t *testing.T) {
 		},
 		"a name to exclude that nobody has": {
 			append([]string{
-				"stepgate.io/require: health", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1",
+				"stepgate.io/require: health", "stepgate.io/exclude: guestbook-dev,guestbok-prod 2026-11-21T13:00:00Z INC-1",
 			}, clusters...), recorded,
 			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
 			[]string{

@@ -427,10 +427,10 @@ var rows = map[string]row{
 	},
 	"a bypass that is too long": {
 		[]string{
-			"stepgate.io/require: health", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
+			"stepgate.io/require: health", "stepgate.io/bypass: 2026-11-23T12:00:00Z INC-1",
 		},
 		[]string{
-			`annotation-invalid 7 metadata.annotations["stepgate.io/bypass-until"]: The annotation stepgate.io/bypass-until is not valid, the stricter reading is used: 2026-11-23T12:00:00Z is more than 24 h ahead.`,
+			`annotation-invalid 7 metadata.annotations["stepgate.io/bypass"]: The annotation stepgate.io/bypass is not valid, the stricter reading is used: 2026-11-23T12:00:00Z is more than 24 h ahead.`,
 		},
 	},
 	"a misspelt annotation": {
@@ -441,16 +441,10 @@ var rows = map[string]row{
 	},
 	"a bypass that is over": {
 		[]string{
-			"stepgate.io/require: health", "stepgate.io/bypass-until: '2026-11-20T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
+			"stepgate.io/require: health", "stepgate.io/bypass: 2026-11-20T12:00:00Z INC-1",
 		},
 		[]string{
-			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-until"]: The bypass is over since 2026-11-20T12:00:00Z.`,
-		},
-	},
-	"a reason without a bypass": {
-		[]string{"stepgate.io/require: health", "stepgate.io/bypass-reason: INC-1"},
-		[]string{
-			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-reason"]: The annotation stepgate.io/bypass-reason has no effect without stepgate.io/bypass-until.`,
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass"]: The bypass is over: 2026-11-20T12:00:00Z INC-1.`,
 		},
 	},
 	"an annotation without steps": {
@@ -461,15 +455,21 @@ var rows = map[string]row{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`,
 		},
 	},
-	"a reason without a pause": {
+	"an annotation that there was": {
 		[]string{"stepgate.io/require: health", "stepgate.io/pause-reason: INC-1"},
 		[]string{
-			`annotation-without-effect 7 metadata.annotations["stepgate.io/pause-reason"]: The annotation stepgate.io/pause-reason has no effect without stepgate.io/pause.`,
+			`annotation-invalid 7 metadata.annotations["stepgate.io/pause-reason"]: The annotation stepgate.io/pause-reason is not read any more: write stepgate.io/pause="STEPS: REASON".`,
+		},
+	},
+	"an approval that nothing asks for": {
+		[]string{"stepgate.io/require: health", "stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2"},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved has no effect without stepgate.io/approve.`,
 		},
 	},
 	"good conditions": {
 		[]string{
-			"stepgate.io/require: health", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: qualified",
+			"stepgate.io/require: health", "stepgate.io/pause: '2: INC-1'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: qualified",
 		}, nil,
 	},
 	"conditions that wait with the newest commit": {

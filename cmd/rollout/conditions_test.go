@@ -28,7 +28,7 @@ const stopped = "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/Synced@new
 
 // pause is the annotations of a pause that stepgate has stamped.
 var pause = map[string]string{
-	"stepgate.io/pause": "3", "stepgate.io/pause-reason": "INC-1234", "stepgate.io/paused-by": "alice at 2026-11-22T20:10:00Z",
+	"stepgate.io/pause": "3: INC-1234", "stepgate.io/paused-by": "alice at 2026-11-22T20:10:00Z",
 }
 
 // held are the scenes of the conditions.
@@ -148,7 +148,7 @@ func TestGetShowsWindowsAndApprovals(t *testing.T) {
 func TestConditionsFitOnAScreen(t *testing.T) {
 	set, apps := with(strings.ReplaceAll(scenes["large"], "2:qa-59..80=Progressing/Synced@new:Progressing@new",
 		"2:qa-59..80=Healthy/OutOfSync@new:Pending@new"), map[string]string{
-		"stepgate.io/pause": "all", "stepgate.io/pause-reason": strings.Repeat("incident ", 15), "stepgate.io/soak": "24h", "stepgate.io/approve": "all", "stepgate.io/max-failures": "0",
+		"stepgate.io/pause": "all: " + strings.Repeat("incident ", 15), "stepgate.io/soak": "24h", "stepgate.io/approve": "all", "stepgate.io/max-failures": "0",
 	})
 	r := judged(set, apps)
 	g := NewWithT(t)

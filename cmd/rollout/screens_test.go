@@ -59,7 +59,7 @@ func TestGetAsJSON(t *testing.T) {
 func TestGetShowsExemptions(t *testing.T) {
 	set, apps := scene(scenes["degraded"])
 	set.Annotations = map[string]string{
-		"stepgate.io/bypass-until": "2026-11-22T21:00:00Z", "stepgate.io/bypass-reason": "INC-1234, hotfix of the login", "stepgate.io/require": "everything",
+		"stepgate.io/bypass": "2026-11-22T21:00:00Z INC-1234, hotfix of the login", "stepgate.io/require": "everything",
 	}
 	lines := judged(set, apps).Tree(screen.Screen{Width: 80}, now, false)
 	expectFits(t, screen.Screen{Width: 80}, lines)

@@ -52,8 +52,8 @@ func TestWhatIsPlayed(t *testing.T) {
 			wants: []string{"Somebody approves within 20 s"},
 		},
 		"a pause": {
-			edits: []string{named, all + "{stepgate.io/pause: '2'}\n"},
-			wants: []string{"stands still", "is paused"},
+			edits: []string{named, all + "{stepgate.io/pause: '2, 3: the load test'}\n"},
+			wants: []string{"stands still", "is paused (Paused: the load test, by admin at"},
 		},
 		"a failure in the last step but one of two that may fail": {
 			edits:  []string{named, all + "{stepgate.io/max-failures: '1'}\n"},

@@ -222,7 +222,7 @@ func notPlayed(r *Rollout, o Options) (all []string) {
 	read := r.settings()
 	// What is over, or says what holds anyway, changes nothing.
 	same := map[string]bool{
-		settings.BypassUntilAnnotation: !read.Bypassed, settings.ExcludeAnnotation: len(read.Excluded) == 0,
+		settings.BypassAnnotation: !read.Bypassed, settings.ExcludeAnnotation: len(read.Excluded) == 0,
 		settings.RequireAnnotation: read.Require == policy.RequireRevision,
 	}
 	for _, name := range settings.Annotations() {

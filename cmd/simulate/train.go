@@ -69,7 +69,7 @@ func (t *translation) addConditions(r *Rollout, o Options) {
 	var events []simulation.Event
 	for annotation, name := range annotations {
 		if text, there := r.Set.Annotations[annotation]; there && name != "" {
-			events = append(events, simulation.Event{Do: "annotate " + name + " " + strings.ReplaceAll(text, " ", "")})
+			events = append(events, simulation.Event{Do: "annotate " + name + " " + text})
 		}
 	}
 	if _, there := r.Set.Annotations[settings.TrackAnnotation]; there {

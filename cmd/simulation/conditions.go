@@ -139,9 +139,10 @@ func (c *conditions) among(annotation string, step int) bool {
 	if !there {
 		return false
 	}
+	text, _, _ = strings.Cut(text, ":") // a reason follows
 	var named []int
 	for _, word := range strings.Split(text, ",") {
-		n, err := strconv.Atoi(word)
+		n, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil || n < 1 || n > 3 {
 			return true
 		}
@@ -161,6 +162,7 @@ func (c *conditions) soak(step int) (wait time.Duration, unreadable bool) {
 		if !of {
 			number, value = strconv.Itoa(step), word
 		}
+		number, value = strings.TrimSpace(number), strings.TrimSpace(value)
 		d, err := time.ParseDuration(value)
 		if err != nil || !slices.Contains([]string{"2", "3"}, number) {
 			return time.Hour, true
@@ -175,7 +177,7 @@ func (c *conditions) soak(step int) (wait time.Duration, unreadable bool) {
 // budget is how many of so many Applications may fail.
 func (c *conditions) budget(applications int) (most int, there bool) {
 	text, there := c.texts["max-failures"]
-	number, percent := strings.CutSuffix(text, "%")
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	most, err := strconv.Atoi(number)
 	if err != nil {
 		return 0, there
@@ -191,7 +193,7 @@ func (w *world) bypass(d time.Duration) {
 	until := (w.now + d).Truncate(time.Second)
 	w.conditions.note("bypass")
 	w.conditions.bypassedUntil = until
-	w.conditions.texts["bypass-until"], w.conditions.texts["bypass-reason"] = w.moment(until), "INC-1"
+	w.conditions.texts["bypass"] = w.moment(until) + " INC-1"
 	w.storeAnnotations()
 }
 

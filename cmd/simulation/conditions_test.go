@@ -16,6 +16,7 @@ func TestConditionsAreJudged(t *testing.T) {
 	}{
 		"nothing is asked for":                          {want: nil},
 		"a pause":                                       {events: "+0s annotate pause 2", want: []string{"pause"}},
+		"a pause with a reason":                         {events: "+0s annotate pause 2: the load test", want: []string{"pause"}},
 		"a pause of a step that nobody has":             {events: "+0s annotate pause 4", want: []string{"pause"}},
 		"a pause that is over":                          {events: "+0s annotate pause 2\n+1s annotate pause", want: nil},
 		"a pause and a bypass":                          {events: "+0s annotate pause all\n+0s bypass 1h", want: nil},

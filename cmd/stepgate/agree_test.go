@@ -68,10 +68,8 @@ func TestSimulateNamesWhatIsNotPlayed(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	values := map[string]string{
 		settings.RequireAnnotation: "health",
-		settings.BypassUntilAnnotation: time.Now().Add(time.Hour).UTC().Format(`"2006-01-02T15:04:05Z"`) +
-			", stepgate.io/bypass-reason: x",
-		settings.ExcludeAnnotation: "guestbook-qa, stepgate.io/exclude-reason: x, stepgate.io/exclude-until: " +
-			time.Now().Add(time.Hour).UTC().Format(`"2006-01-02T15:04:05Z"`),
+		settings.BypassAnnotation:  time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05Z x"),
+		settings.ExcludeAnnotation: time.Now().Add(time.Hour).UTC().Format("guestbook-qa 2006-01-02T15:04:05Z x"),
 	}
 	annotated := func(annotation string) ran {
 		text := strings.Replace(string(raw), "  name: guestbook\n",
@@ -103,7 +101,7 @@ func TestSimulatePlaysWhatIsOver(t *testing.T) {
 	raw, err := os.ReadFile(simulated)
 	g.Expect(err).NotTo(HaveOccurred())
 	r := runWith(strings.Replace(string(raw), "  name: guestbook\n", "  name: guestbook\n  annotations: "+
-		"{stepgate.io/bypass-until: \"2024-01-01T00:00:00Z\", stepgate.io/bypass-reason: x, stepgate.io/require: revision}\n",
+		"{stepgate.io/bypass: 2024-01-01T00:00:00Z x, stepgate.io/require: revision}\n",
 		1), "simulate", "-f", "-")
 	g.Expect(r.code).To(BeZero(), r.err)
 }

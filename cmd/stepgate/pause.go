@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -30,9 +31,9 @@ func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Long = `Let nothing new start in the steps of an ApplicationSet. Syncs that run go on. Without --step, every
 step is paused; with --step, this one beside those that are paused already.
 
-It sets annotations of the ApplicationSet, as this does:
+It sets an annotation of the ApplicationSet, as this does:
 
-  kubectl -n argocd annotate applicationset guestbook --overwrite stepgate.io/pause=all stepgate.io/pause-reason=INC-1234`
+  kubectl -n argocd annotate applicationset guestbook --overwrite 'stepgate.io/pause=all: INC-1234'`
 	cmd.Example = `  stepgate pause guestbook -n argocd --reason INC-1234
   stepgate pause guestbook -n argocd --step 3 --step 4`
 	f := cmd.Flags()
@@ -65,12 +66,12 @@ func (p *pause) pause(ctx context.Context, clients *kube.Cluster, name types.Nam
 		what = name.String() + ": " + named(of, len(known.Steps)) + " paused"
 	}
 	if len(made) == 0 {
-		return p.show(name, made, append([]string{what + " already" + byWhom(set) + "."},
+		return p.show(name, made, append([]string{what + " already" + byWhom(known) + "."},
 			p.caveats(gate, set, settings.PauseAnnotation)...)...)
 	}
 	lines := []string{what + ". Syncs that run go on, and no new one starts."}
 	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
-	if by := byWhom(set); by != "" {
+	if by := byWhom(known); by != "" {
 		lines = append(lines, "Paused"+strings.TrimPrefix(by, ",")+". "+end)
 	} else {
 		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+settings.PausedByAnnotation+"; see "+
@@ -85,30 +86,30 @@ func (p *pause) decide(set *argo.ApplicationSet) (edits, error) {
 	if err := stepsOf(known, p.steps); err != nil {
 		return nil, err
 	}
-	was, paused := set.Annotations[settings.PauseAnnotation]
-	is := "all"
-	if len(p.steps) > 0 {
-		if is = was; !conditionsOf(known).Paused.All {
+	_, paused := set.Annotations[settings.PauseAnnotation]
+	was, is := "all", "all"
+	if !conditionsOf(known).Paused.All {
+		was = numbers(pausedSteps(known))
+		if len(p.steps) > 0 {
 			is = numbers(slices.Compact(slices.Sorted(slices.Values(append(pausedSteps(known), p.steps...)))))
 		}
 	}
-	made := edits{}
-	if !paused || is != was && !sameSteps(known, is) {
-		made[settings.PauseAnnotation] = text(is)
+	reason := pauseReason(known)
+	if paused && is == was && (p.reason == "" || p.reason == reason) {
+		return nil, nil
 	}
-	reason, explained := set.Annotations[settings.PauseReasonAnnotation]
-	switch {
-	case p.reason != "" && p.reason != reason:
-		made[settings.PauseReasonAnnotation] = text(p.reason)
-	case p.reason == "" && explained && !paused:
-		made[settings.PauseReasonAnnotation] = nil // of a pause that is over
-	}
-	return made, nil
+	return edits{settings.PauseAnnotation: pauseText(is, cmp.Or(p.reason, reason))}, nil
 }
 
-// sameSteps reports whether a pause reads as the one that there is.
-func sameSteps(set *argocd.ApplicationSet, is string) bool {
-	return !conditionsOf(set).Paused.All && is == numbers(pausedSteps(set))
+// pauseReason is why an ApplicationSet is paused; empty if nobody says so.
+func pauseReason(set *argocd.ApplicationSet) string {
+	_, why, _ := settings.ParsePause(set.Annotations.Text(settings.PauseAnnotation), len(set.Steps))
+	return why
+}
+
+// pauseText is the annotation that settings.ParsePause reads.
+func pauseText(steps, reason string) *string {
+	return text(strings.TrimSuffix(steps+": "+reason, ": "))
 }
 
 // pausedSteps are the 1-based numbers of the steps that are paused, in their order. An annotation that cannot be read
@@ -127,13 +128,13 @@ func stepNumbers(set *argocd.ApplicationSet, some policy.Steps) []int {
 }
 
 // byWhom says who has paused an ApplicationSet, and why, as far as that is recorded.
-func byWhom(set *argo.ApplicationSet) string {
-	by := set.Annotations[settings.PausedByAnnotation]
+func byWhom(set *argocd.ApplicationSet) string {
+	by := set.Annotations.Text(settings.PausedByAnnotation)
 	if by == "" {
 		return ""
 	}
 	by = ", by " + policy.Printable(by, mostShown)
-	if why := set.Annotations[settings.PauseReasonAnnotation]; why != "" {
+	if why := pauseReason(set); why != "" {
 		by += ": " + policy.Printable(why, mostShown)
 	}
 	return by

@@ -27,9 +27,9 @@ func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Long = `End the pause of an ApplicationSet, or with --step the pause of one step. The syncs that
 wait then start by themselves, in their order.
 
-It changes annotations of the ApplicationSet, as this does:
+It changes an annotation of the ApplicationSet, as this does:
 
-  kubectl -n argocd annotate applicationset guestbook stepgate.io/pause- stepgate.io/pause-reason-`
+  kubectl -n argocd annotate applicationset guestbook stepgate.io/pause-`
 	cmd.Example = `  stepgate resume guestbook -n argocd
   stepgate resume guestbook -n argocd --step 3`
 	cmd.Flags().IntSliceVar(&r.steps, "step", nil, "the number of a step; can be repeated")
@@ -86,13 +86,11 @@ func (r *resume) decide(set *argo.ApplicationSet) (edits, error) {
 	case len(r.steps) > 0 && len(left) == len(before):
 		return nil, nil
 	case len(r.steps) > 0 && len(left) > 0:
-		return edits{settings.PauseAnnotation: text(numbers(left))}, nil
+		return edits{settings.PauseAnnotation: pauseText(numbers(left), pauseReason(known))}, nil
 	}
 	made := edits{settings.PauseAnnotation: nil}
-	for _, companion := range []string{settings.PauseReasonAnnotation, settings.PausedByAnnotation} {
-		if _, there := set.Annotations[companion]; there {
-			made[companion] = nil
-		}
+	if _, there := set.Annotations[settings.PausedByAnnotation]; there {
+		made[settings.PausedByAnnotation] = nil
 	}
 	return made, nil
 }

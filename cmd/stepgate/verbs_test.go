@@ -116,17 +116,17 @@ func TestPause(t *testing.T) {
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"with a reason": {
-			reason: "INC 1", verbose: true, want: map[string]string{settings.PauseAnnotation: "all", settings.PauseReasonAnnotation: "INC 1", settings.PausedByAnnotation: byAlice},
+			reason: "INC 1", verbose: true, want: map[string]string{settings.PauseAnnotation: "all: INC 1", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": INC 1. " + end +
-				"\n$ kubectl -n argocd annotate applicationset guestbook --overwrite stepgate.io/pause=all 'stepgate.io/pause-reason=INC 1'",
+				"\n$ kubectl -n argocd annotate applicationset guestbook --overwrite 'stepgate.io/pause=all: INC 1'",
 		},
 		"one step": {
 			steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "3", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: step 3 of 3 is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"a step more": {
-			before: map[string]string{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "freeze"}, steps: []int{2, 3},
-			want: map[string]string{settings.PauseAnnotation: "2,3", settings.PauseReasonAnnotation: "freeze", settings.PausedByAnnotation: byAlice},
+			before: map[string]string{settings.PauseAnnotation: "3: freeze"}, steps: []int{2, 3},
+			want: map[string]string{settings.PauseAnnotation: "2,3: freeze", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: steps 2 and 3 of 3 are paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": freeze. " + end,
 		},
 		"a step that is paused already": {
@@ -142,9 +142,14 @@ func TestPause(t *testing.T) {
 			before: map[string]string{settings.PauseAnnotation: "prod"}, steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "prod"},
 			text: "argocd/guestbook: every step is paused already.\n⚠ The annotation stepgate.io/pause is not valid, the stricter reading is used: \"prod\" is not a step: write \"all\", or numbers such as \"2,3\".",
 		},
-		"the reason of a pause that is over": {
-			before: map[string]string{settings.PauseReasonAnnotation: "old"}, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
-			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
+		"another reason": {
+			before: map[string]string{settings.PauseAnnotation: "3: freeze"}, steps: []int{3}, reason: "INC 1",
+			want: map[string]string{settings.PauseAnnotation: "3: INC 1", settings.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: step 3 of 3 is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": INC 1. " + end,
+		},
+		"the same reason": {
+			before: map[string]string{settings.PauseAnnotation: "3: INC 1"}, steps: []int{3}, reason: "INC 1",
+			want: map[string]string{settings.PauseAnnotation: "3: INC 1"}, text: "argocd/guestbook: step 3 of 3 is paused already.",
 		},
 		"a dry run": {
 			dryRun: true, text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end + "\nThis was a server dry run: nothing is stored.",
@@ -189,18 +194,18 @@ func TestResume(t *testing.T) {
 		text   string
 	}{
 		"everything": {
-			before: map[string]string{"note": "mine", settings.PauseAnnotation: "all", settings.PauseReasonAnnotation: "x", settings.PausedByAnnotation: "bob at 10:00"},
+			before: map[string]string{"note": "mine", settings.PauseAnnotation: "all: x", settings.PausedByAnnotation: "bob at 10:00"},
 			want:   map[string]string{"note": "mine"}, text: "argocd/guestbook: nothing is paused." + goesOn,
 		},
 		"one step of some": {
-			before: map[string]string{settings.PauseAnnotation: "2,3"}, steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "2", settings.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
+			before: map[string]string{settings.PauseAnnotation: "2,3: x"}, steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "2: x", settings.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
 			text: "argocd/guestbook: step 2 of 3 is still paused." + goesOn,
 		},
 		"one step of all": {
 			before: map[string]string{settings.PauseAnnotation: "all"}, steps: []int{2}, want: map[string]string{settings.PauseAnnotation: "1,3", settings.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
 			text: "argocd/guestbook: steps 1 and 3 of 3 are still paused." + goesOn,
 		},
-		"the last step": {before: map[string]string{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "x"}, steps: []int{3}, text: "argocd/guestbook: nothing is paused." + goesOn},
+		"the last step": {before: map[string]string{settings.PauseAnnotation: "3: x"}, steps: []int{3}, text: "argocd/guestbook: nothing is paused." + goesOn},
 		"a step that is not paused": {
 			before: map[string]string{settings.PauseAnnotation: "3"}, steps: []int{2}, want: map[string]string{settings.PauseAnnotation: "3"},
 			text: "argocd/guestbook: only step 3 of 3 is paused; there is nothing to resume.",
@@ -227,15 +232,14 @@ func TestConflict(t *testing.T) {
 	s.between = func(c client.Client) {
 		set := &argo.ApplicationSet{}
 		g.Expect(c.Get(t.Context(), acted, set)).To(Succeed())
-		set.Annotations = map[string]string{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "bob's"}
+		set.Annotations = map[string]string{settings.PauseAnnotation: "3: bob's"}
 		g.Expect(c.Update(t.Context(), set)).To(Succeed())
 	}
 	p := &pause{verb: verbOf(&out), steps: []int{2}}
 	g.Expect(p.pause(t.Context(), &kube.Cluster{Objects: s}, acted, enforcing)).To(Succeed())
 	g.Expect(s.patches).To(HaveLen(2))
 	g.Expect(s.patches).To(HaveEach(ContainSubstring("resourceVersion")))
-	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(settings.PauseAnnotation, "2,3"),
-		HaveKeyWithValue(settings.PauseReasonAnnotation, "bob's")))
+	g.Expect(s.annotations(t)).To(HaveKeyWithValue(settings.PauseAnnotation, "2,3: bob's"))
 }
 
 // approved runs approve of step 3 on the ApplicationSet of a stage.

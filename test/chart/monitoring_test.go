@@ -237,7 +237,7 @@ func bypass(t *testing.T, set *argo.ApplicationSet) {
 	g := NewWithT(t)
 	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
 	set.Annotations = map[string]string{
-		"stepgate.io/bypass-until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-1",
+		"stepgate.io/bypass": time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + " INC-1",
 	}
 	g.Expect(shared.Admin.Update(t.Context(), set)).To(Succeed())
 }

@@ -25,8 +25,7 @@ func mixed() *scenario.Cluster {
 		app.Status.Sync.Status = "OutOfSync"
 	}
 	c.Sets[0].Annotations = map[string]string{
-		settings.ExcludeAnnotation: "ext", settings.ExcludeReasonAnnotation: "INC-1",
-		settings.ExcludeUntilAnnotation: time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		settings.ExcludeAnnotation: "ext " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + " INC-1",
 	}
 	return nowIs(c, time.Now())
 }

@@ -71,9 +71,9 @@ func (f *family) play() {
 	f.install()
 	set, second := f.name(), f.second()
 	byHand := map[string]string{
-		"pause": "all", "pause-reason": "the database is being moved", "approved": "3@" + f.revision,
+		"pause": "all: the database is being moved", "approved": "3@" + f.revision,
 	}
-	for _, key := range []string{"pause", "pause-reason", "approved"} {
+	for _, key := range []string{"pause", "approved"} {
 		f.annotate(set, key, byHand[key])
 	}
 	stay := f.annotations(set)

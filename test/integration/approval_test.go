@@ -210,7 +210,7 @@ func TestOnlyApproversApprove(t *testing.T) {
 func TestAPauseSaysWhoHasSetIt(t *testing.T) {
 	a := newApprovals(t)
 	a.Expect(a.annotateAs("alice", map[string]any{
-		settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "freeze",
+		settings.PauseAnnotation: "3: freeze",
 	})).To(Succeed())
 	by := a.annotated()[settings.PausedByAnnotation]
 	a.Expect(by).To(MatchRegexp(`^alice at 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$`))

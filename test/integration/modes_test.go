@@ -64,11 +64,11 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 		{"stepgate.io/mode": "audit"}: true,
 		{"stepgate.io/mode": "off"}:   true,
 		{"stepgate.io/mode": "Audit"}: false,
-		{"stepgate.io/bypass-until": time.Now().Add(time.Hour).Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-7"}:  true,
-		{"stepgate.io/bypass-until": time.Now().Add(time.Hour).Format(time.RFC3339)}:                                        false,
-		{"stepgate.io/bypass-until": time.Now().Add(-time.Hour).Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-7"}: false,
-		{"stepgate.io/bypass-until": time.Now().Add(25 * time.Hour).Format(time.RFC3339), "stepgate.io/bypass-reason": "x"}: false,
-		{"stepgate.io/require": "health"}: false,
+		{"stepgate.io/bypass": time.Now().Add(time.Hour).Format(time.RFC3339) + " INC-7"}:  true,
+		{"stepgate.io/bypass": time.Now().Add(time.Hour).Format(time.RFC3339)}:             false,
+		{"stepgate.io/bypass": time.Now().Add(-time.Hour).Format(time.RFC3339) + " INC-7"}: false,
+		{"stepgate.io/bypass": time.Now().Add(25*time.Hour).Format(time.RFC3339) + " x"}:   false,
+		{"stepgate.io/require": "health"}:                                                  false,
 	} {
 		r.annotate(*annotations)
 		err := r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)

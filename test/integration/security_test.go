@@ -70,17 +70,17 @@ func TestABypassIsNeverSilent(t *testing.T) {
 // TestWhatAnApplicationSetSwitchesOffIsShown as long as it is off, and only what is permitted has an effect.
 func TestWhatAnApplicationSetSwitchesOffIsShown(t *testing.T) {
 	in := func(after time.Duration) string { return time.Now().Add(after).Format(time.RFC3339) }
-	r := newRollout(t, "--allowed-annotations=stepgate.io/mode,stepgate.io/bypass-until,stepgate.io/exclude")
+	r := newRollout(t, "--allowed-annotations=stepgate.io/mode,stepgate.io/bypass,stepgate.io/exclude")
 	for kind, annotations := range map[string]map[string]string{
 		"off":       {"stepgate.io/mode": "off"},
 		"audit":     {"stepgate.io/mode": "audit"},
-		"bypass":    {"stepgate.io/bypass-until": in(time.Hour), "stepgate.io/bypass-reason": "INC-1"},
-		"exclusion": {"stepgate.io/exclude": "engineering-dev-guestbook", "stepgate.io/exclude-until": in(time.Hour), "stepgate.io/exclude-reason": "INC-1"},
+		"bypass":    {"stepgate.io/bypass": in(time.Hour) + " INC-1"},
+		"exclusion": {"stepgate.io/exclude": "engineering-dev-guestbook " + in(time.Hour) + " INC-1"},
 	} {
 		r.annotate(annotations)
 		r.Eventually(r.exempts(kind)).Should(BeNumerically("==", 1), kind)
 	}
-	r.annotate(map[string]string{"stepgate.io/bypass-until": in(25 * time.Hour), "stepgate.io/bypass-reason": "INC-1"})
+	r.annotate(map[string]string{"stepgate.io/bypass": in(25*time.Hour) + " INC-1"})
 	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), bothBlock...)
 	r.annotate(map[string]string{"stepgate.io/require": "health"})
 	r.done("dev")

@@ -96,14 +96,14 @@ func TestTheCommandLinePauses(t *testing.T) {
 	for _, one := range answers {
 		a.Expect(one.code).To(Equal(0), one.err)
 	}
-	a.Expect(a.annotated()).To(And(HaveKeyWithValue(settings.PauseAnnotation, "1,2,3"), HaveKeyWithValue("note", "19"),
-		HaveKeyWithValue(settings.PauseReasonAnnotation, "INC-1234")))
+	a.Expect(a.annotated()).To(And(HaveKeyWithValue(settings.PauseAnnotation, "1,2,3: INC-1234"),
+		HaveKeyWithValue("note", "19")))
 
 	answered = a.askAs("bob", "resume", "guestbook", "--step", "2")
 	a.Expect(answered.out).To(ContainSubstring("steps 1 and 3 of 3 are still paused."))
 	a.Expect(a.askAs("bob", "resume", "guestbook").out).To(ContainSubstring("nothing is paused."))
-	a.Expect(a.annotated()).To(And(Not(HaveKey(settings.PauseAnnotation)), Not(HaveKey(settings.PauseReasonAnnotation)),
-		Not(HaveKey(settings.PausedByAnnotation)), HaveKey("note")))
+	a.Expect(a.annotated()).To(And(Not(HaveKey(settings.PauseAnnotation)), Not(HaveKey(settings.PausedByAnnotation)),
+		HaveKey("note")))
 	answered = a.askAs("bob", "resume", "guestbook")
 	a.Expect(answered).To(Equal(answer{out: a.namespace + "/guestbook: nothing is paused; there is nothing to resume.\n"}))
 }

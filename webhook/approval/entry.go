@@ -15,10 +15,9 @@ const (
 	// Approved has entries STEP@WHAT, separated by commas, and ApprovedBy has their stamps.
 	Approved   = "stepgate.io/approved"
 	ApprovedBy = "stepgate.io/approved-by"
-	// PausedBy says who wrote Pause or PauseReason last.
-	Pause       = "stepgate.io/pause"
-	PauseReason = "stepgate.io/pause-reason"
-	PausedBy    = "stepgate.io/paused-by"
+	// PausedBy says who wrote Pause last.
+	Pause    = "stepgate.io/pause"
+	PausedBy = "stepgate.io/paused-by"
 )
 
 // Bounds of what counts.

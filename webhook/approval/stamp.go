@@ -195,7 +195,7 @@ func pausedBy(before, after map[string]string, user string, now time.Time) strin
 func pauseKept(before, after map[string]string) bool {
 	was, had := before[Pause]
 	is, has := after[Pause]
-	return had && has && was == is && before[PauseReason] == after[PauseReason]
+	return had && has && was == is
 }
 
 // isName reports whether a user name can be in a stamp.

@@ -108,7 +108,7 @@ func TestPausedBy(t *testing.T) {
 	pause := func(pause, reason, by string) map[string]string {
 		all := map[string]string{Pause: pause}
 		if reason != "" {
-			all[PauseReason] = reason
+			all[Pause] += ": " + reason
 		}
 		if by != "" {
 			all[PausedBy] = by

@@ -31,10 +31,16 @@ const (
 
 // known are the annotations that configure the gate, without their prefix. Another one is not let in.
 var known = sets.New(
-	"after", "approve", "approved", "approved-by", "bypass-reason", "bypass-until", "exclude", "exclude-reason",
-	"exclude-until", "max-failures", "mode", "pause", "pause-reason", "paused-by", "pin", "require", "soak", "track",
-	"verify",
+	"after", "approve", "approved", "approved-by", "bypass", "exclude", "max-failures", "mode", "pause", "paused-by",
+	"pin", "require", "soak", "track", "verify",
 )
+
+// retired are annotations that there were, and what to write instead.
+var retired = map[string]string{ //nolint:gosec // a bypass is no password
+	"bypass-until": `bypass="TIME REASON"`, "bypass-reason": `bypass="TIME REASON"`,
+	"exclude-until": `exclude="NAMES TIME REASON"`, "exclude-reason": `exclude="NAMES TIME REASON"`,
+	"pause-reason": `pause="STEPS: REASON"`,
+}
 
 // Annotations are annotations of one object as they have come through the door. ReadAnnotations is the door: nothing
 // behind it sees a text that is longer than MostText, or an annotation that stepgate does not read. One that is too long
@@ -53,6 +59,9 @@ func ReadAnnotations(all map[string]string) (a Annotations) {
 		short, ours := strings.CutPrefix(name, annotationPrefix)
 		if ours && known.Has(short) || name == argo.AnnotationKeyRefresh || name == common.AnnotationKeyAppSkipReconcile {
 			a.let(name, text)
+		}
+		if form := retired[short]; ours && form != "" {
+			a.refuse(name, "not read any more: write "+annotationPrefix+form)
 		}
 	}
 	return a

@@ -68,8 +68,7 @@ func bypassed(c *scenario.Cluster) {
 	if c.Sets[0].Annotations == nil {
 		c.Sets[0].Annotations = map[string]string{}
 	}
-	c.Sets[0].Annotations[settings.BypassUntilAnnotation] = "2026-03-01T13:00:00Z"
-	c.Sets[0].Annotations[settings.BypassReasonAnnotation] = "INC-1"
+	c.Sets[0].Annotations[settings.BypassAnnotation] = "2026-03-01T13:00:00Z INC-1"
 }
 
 // worded is a verdict in a few words.
@@ -131,14 +130,12 @@ func TestAfter(t *testing.T) {
 		}, "allow FirstStep", ""},
 		"one that it excludes": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
 			c.Sets[1].Annotations = map[string]string{
-				settings.ExcludeAnnotation: "net", settings.ExcludeUntilAnnotation: "2026-03-01T13:00:00Z",
-				settings.ExcludeReasonAnnotation: "INC-1",
+				settings.ExcludeAnnotation: "net 2026-03-01T13:00:00Z INC-1",
 			}
 		}, "allow FirstStep", ""},
 		"one that it has excluded until a while ago": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
 			c.Sets[1].Annotations = map[string]string{
-				settings.ExcludeAnnotation: "net", settings.ExcludeUntilAnnotation: "2026-03-01T11:00:00Z",
-				settings.ExcludeReasonAnnotation: "INC-1",
+				settings.ExcludeAnnotation: "net 2026-03-01T11:00:00Z INC-1",
 			}
 		}, "deny DependencyNotDone net=NotHealthy", ""},
 		"it is bypassed": {"guestbook>infra", "dev", bypassed, "not_gated Bypassed", ""},

@@ -94,8 +94,7 @@ func TestWithoutBypass(t *testing.T) {
 	g := NewWithT(t)
 	c := twoSteps("Degraded")
 	c.Sets[0].Annotations = map[string]string{
-		settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
-		settings.BypassReasonAnnotation: "INC-1",
+		settings.BypassAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339) + " INC-1",
 	}
 	o, _ := of(c)
 	g.Expect(o.ToCome()["qa"].Reason).To(Equal(policy.Bypassed))

@@ -156,8 +156,7 @@ func TestReconcile(t *testing.T) {
 			edit: func(c *scenario.Cluster) {
 				c.Apps[0].Status.Health.Status = health.HealthStatusDegraded
 				c.Sets[0].Annotations = map[string]string{
-					settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
-					settings.BypassReasonAnnotation: "INC-1",
+					settings.BypassAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339) + " INC-1",
 				}
 			},
 			want: []string{prodReleased},

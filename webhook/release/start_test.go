@@ -364,8 +364,7 @@ func applicationsSync(c *scenario.Cluster, policy argo.ApplicationsSyncPolicy) {
 // bypass lets everything through for an hour.
 func bypass(c *scenario.Cluster) {
 	c.Sets[0].Annotations = map[string]string{
-		settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
-		settings.BypassReasonAnnotation: "INC-1",
+		settings.BypassAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339) + " INC-1",
 	}
 }
 

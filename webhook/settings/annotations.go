@@ -5,21 +5,19 @@ import "github.com/stepgate/stepgate/webhook/argocd"
 // The annotations of an ApplicationSet that configure its gate. On its Applications they would be useless, but for
 // AfterAnnotation: the ApplicationSet controller removes those that its template does not have.
 const (
-	ModeAnnotation         = "stepgate.io/mode"
-	RequireAnnotation      = "stepgate.io/require"
-	PinAnnotation          = "stepgate.io/pin"
-	BypassUntilAnnotation  = "stepgate.io/bypass-until"
-	BypassReasonAnnotation = "stepgate.io/bypass-reason"
-	// ExcludeAnnotation names Applications, separated by commas, that hold nobody up until ExcludeUntilAnnotation.
-	ExcludeAnnotation       = "stepgate.io/exclude"
-	ExcludeUntilAnnotation  = "stepgate.io/exclude-until"
-	ExcludeReasonAnnotation = "stepgate.io/exclude-reason"
+	ModeAnnotation    = "stepgate.io/mode"
+	RequireAnnotation = "stepgate.io/require"
+	PinAnnotation     = "stepgate.io/pin"
+	// BypassAnnotation says until when everything goes through, and why.
+	BypassAnnotation = "stepgate.io/bypass"
+	// ExcludeAnnotation names Applications that hold nobody up, and says until when, and why.
+	ExcludeAnnotation = "stepgate.io/exclude"
 )
 
 // The annotations of an ApplicationSet that say what its steps wait for beside the order.
 const (
-	PauseAnnotation       = "stepgate.io/pause"
-	PauseReasonAnnotation = "stepgate.io/pause-reason"
+	// PauseAnnotation names steps in which nothing new starts, and may say why.
+	PauseAnnotation = "stepgate.io/pause"
 	// PausedByAnnotation says who set PauseAnnotation, and when. stepgate writes it.
 	PausedByAnnotation = "stepgate.io/paused-by"
 	SoakAnnotation     = "stepgate.io/soak"
@@ -54,19 +52,18 @@ const (
 	stepgate = "stepgate"
 )
 
-// All are all annotations of an ApplicationSet. One that ends or explains another one stands after it.
+// All are all annotations of an ApplicationSet. One that belongs to another one stands after it.
 func All() []Annotation {
 	return []Annotation{
 		{ModeAnnotation, "", "`enforce`, `audit` or `off`", people, "Overrides `--mode`."},
 		{RequireAnnotation, "", "`health`, `completed` or `revision`", people, "Overrides `--require`."},
 		{PinAnnotation, "", "`compared` or `qualified`", people, "Overrides `--pin`."},
-		{BypassUntilAnnotation, "", "a time (RFC 3339), at most 24 h ahead", people, "Lets every sync through until then."},
-		{BypassReasonAnnotation, BypassUntilAnnotation, "any text", people, "Without a reason there is no bypass."},
-		{ExcludeAnnotation, "", "names of Applications, separated by commas", people, "They hold nobody up for a time."},
-		{ExcludeUntilAnnotation, ExcludeAnnotation, "a time (RFC 3339), at most 24 h ahead", people, "Ends the exclusion."},
-		{ExcludeReasonAnnotation, ExcludeAnnotation, "any text", people, "Without a reason nobody is excluded."},
-		{PauseAnnotation, "", "`all`, or numbers of steps such as `3,4`", people, "Nothing new starts in these steps."},
-		{PauseReasonAnnotation, PauseAnnotation, "any text", people, "Denials show it."},
+		{BypassAnnotation, "", "a time (RFC 3339), at most 24 h ahead, and a reason: `2026-11-21T18:00:00Z INC-1234`", people,
+			"Lets every sync through until then."},
+		{ExcludeAnnotation, "", "names of Applications, separated by commas without spaces, such a time and a reason: " +
+			"`dev-eu,dev-us 2026-11-21T18:00:00Z INC-1234`", people, "They hold nobody up until then."},
+		{PauseAnnotation, "", "`all`, or numbers of steps, and perhaps a reason: `3,4: INC-1234`", people,
+			"Nothing new starts in these steps. Denials show the reason."},
 		{PausedByAnnotation, PauseAnnotation, "user and time", stepgate, "Says who has paused, and when."},
 		{SoakAnnotation, "", "a duration such as `30m`, or one for each step: `3=1h,4=24h`", people,
 			"A step waits until the earlier steps have been deployed and Healthy for that long."},
@@ -85,8 +82,7 @@ func All() []Annotation {
 	}
 }
 
-// Annotations are the annotations that an installation may allow or not. Those that end or explain another one belong
-// to it.
+// Annotations are the annotations that an installation may allow or not. Those that belong to another one go with it.
 func Annotations() []string {
 	var names []string
 	for _, a := range All() {
@@ -97,5 +93,5 @@ func Annotations() []string {
 	return names
 }
 
-// BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync.
-const BypassInfo = "stepgate.io/bypass"
+// BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync. Its value is the reason.
+const BypassInfo = BypassAnnotation

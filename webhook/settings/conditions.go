@@ -9,7 +9,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // maxSoak is the longest soak time.
@@ -25,9 +24,11 @@ func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 	c, steps := policy.Conditions{FourEyes: fourEyes}, len(a.of.Steps)
 	if text, ok := a.get(PauseAnnotation); ok {
 		var err error
-		c.Paused, err = parseSteps(text, steps)
+		c.Paused, c.PausedWhy, err = ParsePause(text, steps)
+		if by := a.of.Annotations.Text(PausedByAnnotation); by != "" {
+			c.PausedWhy = strings.TrimPrefix(c.PausedWhy+", by "+by, ", ")
+		}
 		a.note(PauseAnnotation, err)
-		c.PausedWhy = pausedWhy(a.of.Annotations)
 	}
 	if text, ok := a.get(SoakAnnotation); ok {
 		var err error
@@ -52,13 +53,17 @@ func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 	return c
 }
 
-// pausedWhy says who has paused, and why, as far as that is known.
-func pausedWhy(annotations argocd.Annotations) string {
-	why := annotations.Text(PauseReasonAnnotation)
-	if by := annotations.Text(PausedByAnnotation); by != "" {
-		why = strings.TrimPrefix(why+", by "+by, ", ")
+// ParsePause reads the steps that are paused, and why if a colon and a reason follow, such as "3,4: INC-1". On any other
+// text it returns all steps, and the text as the reason.
+func ParsePause(text string, steps int) (paused policy.Steps, why string, err error) {
+	named, why, explained := strings.Cut(text, ":")
+	if paused, err = parseSteps(named, steps); err != nil {
+		why = text
 	}
-	return why
+	if err != nil && !explained && strings.Contains(strings.TrimSpace(text), " ") {
+		err = fmt.Errorf(`%w, and a reason after a colon, such as "2,3: INC-1"`, err)
+	}
+	return paused, strings.TrimSpace(why), err
 }
 
 // parseSteps reads "all", or the numbers of steps, such as "3,4". On any other text it returns all of them.

@@ -39,14 +39,15 @@ func TestConditionsThatCanBeRead(t *testing.T) {
 		"every step is paused":     {map[string]string{PauseAnnotation: " all "}, policy.Conditions{Paused: policy.Steps{All: true}}},
 		"some steps are paused":    {map[string]string{PauseAnnotation: "2, 3"}, policy.Conditions{Paused: policy.Steps{Of: []int{1, 2}}}},
 		"who has paused":           {map[string]string{PauseAnnotation: "1", PausedByAnnotation: "alice at 10:00"}, policy.Conditions{Paused: policy.Steps{Of: []int{0}}, PausedWhy: "by alice at 10:00"}},
-		"who has paused, and why":  {map[string]string{PauseAnnotation: "1", PauseReasonAnnotation: "INC-1", PausedByAnnotation: "alice at 10:00"}, policy.Conditions{Paused: policy.Steps{Of: []int{0}}, PausedWhy: "INC-1, by alice at 10:00"}},
+		"who has paused, and why":  {map[string]string{PauseAnnotation: "1: INC-1", PausedByAnnotation: "alice at 10:00"}, policy.Conditions{Paused: policy.Steps{Of: []int{0}}, PausedWhy: "INC-1, by alice at 10:00"}},
 		"every later step soaks":   {map[string]string{SoakAnnotation: "1h30m"}, policy.Conditions{Soak: policy.Soak{Every: 90 * time.Minute}}},
 		"no soak time":             {map[string]string{SoakAnnotation: "0s"}, policy.Conditions{}},
 		"some steps soak":          {map[string]string{SoakAnnotation: "2=1h, 3=24h"}, policy.Conditions{Soak: policy.Soak{Of: map[int]time.Duration{1: time.Hour, 2: 24 * time.Hour}}}},
 		"a step needs an approval": {map[string]string{ApproveAnnotation: "3"}, policy.Conditions{Approve: policy.Steps{Of: []int{2}}}},
 		"a number may fail":        {map[string]string{MaxFailuresAnnotation: "2"}, policy.Conditions{MaxFailures: &policy.Budget{Most: 2}}},
 		"a share may fail":         {map[string]string{MaxFailuresAnnotation: " 10% "}, policy.Conditions{MaxFailures: &policy.Budget{Most: 10, Percent: true}}},
-		"a reason without a pause": {map[string]string{PauseReasonAnnotation: "INC-1"}, policy.Conditions{}},
+		"why every step is":        {map[string]string{PauseAnnotation: "all : a reason: 3, 4"}, policy.Conditions{Paused: policy.Steps{All: true}, PausedWhy: "a reason: 3, 4"}},
+		"a colon, and no reason":   {map[string]string{PauseAnnotation: "2:"}, policy.Conditions{Paused: policy.Steps{Of: []int{1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -69,6 +70,11 @@ func TestConditionsThatCannotBeRead(t *testing.T) {
 			"0":                    "there is no step 0: the ApplicationSet has the steps 1 to 3",
 			"-1":                   "there is no step -1: the ApplicationSet has the steps 1 to 3",
 			"99999999999999999999": `"99999999999999999999" is not a step: write "all", or numbers such as "2,3"`,
+			"2 3":                  `"2 3" is not a step: write "all", or numbers such as "2,3", and a reason after a colon, such as "2,3: INC-1"`,
+			"3 the load test":      `"3 the load test" is not a step: write "all", or numbers such as "2,3", and a reason after a colon, such as "2,3: INC-1"`,
+			"2 and 3: INC-1":       `"2 and 3" is not a step: write "all", or numbers such as "2,3"`,
+			": INC-1":              `"" is not a step: write "all", or numbers such as "2,3"`,
+			"9: INC-1":             "there is no step 9: the ApplicationSet has the steps 1 to 3",
 		},
 		SoakAnnotation: {
 			"":            `"" is not a time: write hours, minutes and seconds such as "90s", "30m" or "24h"`,
@@ -86,6 +92,7 @@ func TestConditionsThatCannotBeRead(t *testing.T) {
 		ApproveAnnotation: {
 			"prod": `"prod" is not a step: write "all", or numbers such as "2,3"`,
 			"2,9":  "there is no step 9: the ApplicationSet has the steps 1 to 3",
+			"2: x": `"2: x" is not a step: write "all", or numbers such as "2,3"`,
 		},
 		MaxFailuresAnnotation: {
 			"":     `"" is no number of Applications: write "2", or a share of the step such as "10%"`,
@@ -103,7 +110,7 @@ func TestConditionsThatCannotBeRead(t *testing.T) {
 				c, problems := conditionsOf(map[string]string{annotation: value})
 				g.Expect(problems).To(Equal([]string{annotation + " not valid, the stricter reading is used: " + want}))
 				strictest := map[string]policy.Conditions{
-					PauseAnnotation: {Paused: everyStep}, SoakAnnotation: {Soak: policy.Soak{Unreadable: true}},
+					PauseAnnotation: {Paused: everyStep, PausedWhy: value}, SoakAnnotation: {Soak: policy.Soak{Unreadable: true}},
 					ApproveAnnotation: {Approve: everyStep}, MaxFailuresAnnotation: {MaxFailures: &policy.Budget{}},
 				}
 				g.Expect(c).To(Equal(strictest[annotation]))
@@ -114,7 +121,7 @@ func TestConditionsThatCannotBeRead(t *testing.T) {
 
 // FuzzConditions reads any text without a panic, and reports what it cannot read.
 func FuzzConditions(f *testing.F) {
-	for _, seed := range []string{"all", "2,3", "30m", "2=1h,3=24h", "10%", "2", "-1", "", "2=", "\x00"} {
+	for _, seed := range []string{"all", "2,3", "2,3: INC-1", "30m", "2=1h,3=24h", "10%", "2", "-1", "", "2=", "\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

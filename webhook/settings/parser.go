@@ -148,14 +148,15 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		s.Require = require
 		a.note(RequireAnnotation, err)
 	}
-	if text, ok := a.get(BypassUntilAnnotation); ok {
-		reason, err := p.validUntil(text, BypassReasonAnnotation, set.Annotations.Text(BypassReasonAnnotation))
+	if text, ok := a.get(BypassAnnotation); ok {
+		reason, err := p.untilAndWhy(text, "")
 		s.Bypassed, s.Bypass = reason != "", reason
-		a.note(BypassUntilAnnotation, err)
+		a.note(BypassAnnotation, err)
 	}
-	if names, ok := a.get(ExcludeAnnotation); ok {
-		reason, err := p.excludedUntil(set.Annotations)
-		if reason != "" && names != "" {
+	if text, ok := a.get(ExcludeAnnotation); ok {
+		names, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		reason, err := p.untilAndWhy(rest, "NAME,NAME ")
+		if reason != "" {
 			s.Excluded, s.Exclusion = namesIn(names), policy.ClientText(names+" "+reason)
 		}
 		a.note(ExcludeAnnotation, err)
@@ -211,39 +212,30 @@ func (a *annotations) note(annotation string, err error) {
 	}
 }
 
-// excludedUntil is the end and the reason of an exclusion. One without an end, or without a reason, excludes nobody.
-func (p *Parser) excludedUntil(annotations argocd.Annotations) (string, error) {
-	reason, err := p.validUntil(annotations.Text(ExcludeUntilAnnotation), ExcludeReasonAnnotation,
-		annotations.Text(ExcludeReasonAnnotation))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", ExcludeUntilAnnotation, err)
-	}
-	return reason, nil
-}
-
 func namesIn(list string) map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names[name] = true
-		}
+		names[name] = true
 	}
 	return names
 }
 
-// validUntil returns the end and the reason of an exemption that is in force now, or "". An expired one is no error.
-func (p *Parser) validUntil(until, reasonAnnotation, reason string) (string, error) {
+// untilAndWhy reads the end and the reason of an exemption, such as "2026-11-21T18:00:00Z INC-1", and returns them if it
+// is in force now, or "". An expired one is no error. before is what the annotation has before them.
+func (p *Parser) untilAndWhy(text, before string) (string, error) {
+	until, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
 	end, err := time.Parse(time.RFC3339, until)
 	now := p.clock.Now()
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q is not an RFC 3339 time such as %s", until, now.UTC().Add(time.Hour).Format(time.RFC3339))
+		return "", fmt.Errorf("%.50q is not an RFC 3339 time: write \"%s%s REASON\"", until, before,
+			now.UTC().Add(time.Hour).Format(time.RFC3339))
 	case !end.After(now):
 		return "", nil
 	case end.After(now.Add(maxBypass)):
 		return "", fmt.Errorf("%s is more than 24 h ahead", until)
-	case strings.TrimSpace(reason) == "":
-		return "", fmt.Errorf("it needs %s beside it", reasonAnnotation)
+	case reason == "":
+		return "", fmt.Errorf("it has no reason: write \"%s%s REASON\"", before, until)
 	}
 	return policy.ClientText(fmt.Sprintf("until %s: %s", until, reason)), nil
 }

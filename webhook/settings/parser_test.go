@@ -13,8 +13,8 @@ import (
 func TestParser(t *testing.T) {
 	g := NewWithT(t)
 	set := withThreeSteps(map[string]string{
-		ModeAnnotation: "Audit", BypassUntilAnnotation: "2026-03-01T13:00:00Z", BypassReasonAnnotation: "INC-1",
-		ExcludeAnnotation: "prod-us, prod-eu", ExcludeUntilAnnotation: "2026-03-01T13:00:00Z", ExcludeReasonAnnotation: "INC-2\nnext",
+		ModeAnnotation: "Audit", BypassAnnotation: "2026-03-01T13:00:00Z INC-1",
+		ExcludeAnnotation: " prod-us,prod-eu  2026-03-01T13:00:00Z INC-2\nnext ",
 	})
 	problems := []Problem{
 		{ModeAnnotation, `not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`},
@@ -25,7 +25,7 @@ func TestParser(t *testing.T) {
 	g.Expect(s.Bypassed).To(BeTrue())
 	g.Expect(s.Bypass).To(Equal("until 2026-03-01T13:00:00Z: INC-1"))
 	g.Expect(s.Excluded).To(Equal(map[string]bool{"prod-us": true, "prod-eu": true}))
-	g.Expect(s.Exclusion).To(Equal("prod-us, prod-eu until 2026-03-01T13:00:00Z: INC-2?next"))
+	g.Expect(s.Exclusion).To(Equal("prod-us,prod-eu until 2026-03-01T13:00:00Z: INC-2?next"))
 
 	s = NewParser(Config{}, clocktesting.NewFakePassiveClock(atNoon.Now().Add(time.Hour))).Of(set)
 	g.Expect(s.Problems).To(Equal(problems))
@@ -33,6 +33,56 @@ func TestParser(t *testing.T) {
 	g.Expect(s.Excluded).To(BeEmpty())
 
 	g.Expect(NewParser(Config{}, atNoon).Of(nil)).To(Equal(Settings{}), "the zero value is the strictest")
+}
+
+// TestExclusion excludes nobody by a value that cannot be read, and says what to write.
+func TestExclusion(t *testing.T) {
+	const form = `write "NAME,NAME 2026-03-01T13:00:00Z REASON"`
+	for text, want := range map[string]string{
+		"dev 2026-03-01T12:00:00Z INC-1":     "",
+		"dev 2026-03-01T12:00:00Z":           "",
+		"":                                   `"" is not an RFC 3339 time: ` + form,
+		"dev":                                `"" is not an RFC 3339 time: ` + form,
+		"dev,qa INC-1":                       `"INC-1" is not an RFC 3339 time: ` + form,
+		"dev, qa 2026-03-01T13:00:00Z INC-1": `"qa" is not an RFC 3339 time: ` + form,
+		"2026-03-01T13:00:00Z INC-1":         `"INC-1" is not an RFC 3339 time: ` + form,
+		"dev 2026-03-01T13:00:00Z\nINC-1":    `"2026-03-01T13:00:00Z\nINC-1" is not an RFC 3339 time: ` + form,
+		"dev 2026-03-01 INC-1":               `"2026-03-01" is not an RFC 3339 time: ` + form,
+		"dev 2026-03-01T13:00:00Z":           `it has no reason: ` + form,
+		"dev 2026-03-02T12:00:01Z INC-1":     "2026-03-02T12:00:01Z is more than 24 h ahead",
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			s := NewParser(Config{}, atNoon).Of(withThreeSteps(map[string]string{ExcludeAnnotation: text}))
+			g.Expect(s.Excluded).To(BeEmpty())
+			g.Expect(s.Exclusion).To(BeEmpty())
+			if want == "" {
+				g.Expect(s.Problems).To(BeEmpty())
+				return
+			}
+			g.Expect(s.Problems).To(Equal([]Problem{{ExcludeAnnotation, "not valid, the stricter reading is used: " + want}}))
+		})
+	}
+}
+
+// TestRetired has each annotation that there was say what to write, and change nothing.
+func TestRetired(t *testing.T) {
+	for name, form := range map[string]string{
+		"bypass-until": `stepgate.io/bypass="TIME REASON"`, "bypass-reason": `stepgate.io/bypass="TIME REASON"`,
+		"exclude-until":  `stepgate.io/exclude="NAMES TIME REASON"`,
+		"exclude-reason": `stepgate.io/exclude="NAMES TIME REASON"`,
+		"pause-reason":   `stepgate.io/pause="STEPS: REASON"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := NewParser(Config{}, atNoon).Of(withThreeSteps(map[string]string{"stepgate.io/" + name: "2026-03-01T13:00:00Z"}))
+			g.Expect(s.ProblemTexts()).To(Equal([]string{
+				"annotation stepgate.io/" + name + " is not read any more: write " + form,
+			}))
+			s.Problems = nil
+			g.Expect(s).To(Equal(NewParser(Config{}, atNoon).Of(withThreeSteps(nil))))
+		})
+	}
 }
 
 // TestPinOfAnApplicationSet lets an ApplicationSet choose. In audit mode nobody pins, and so nothing is a candidate but

@@ -128,7 +128,7 @@ func (d conditional) event() string {
 func (d conditional) annotation(kind string) string {
 	texts := map[string][]string{
 		"soak":         {"20s", "2=10s,3=1m", "3=30s", "2=1500ms", "100s", "soon"},
-		"pause":        {"2", "3", "all", "1", "2,3", "4"},
+		"pause":        {"2", "3: INC-1", "all", "1", "2,3", "4"},
 		"approve":      {"3", "2", "all", "2,3", "none"},
 		"max-failures": {"0", "1", "50%", "34%", "few"},
 	}[kind]
