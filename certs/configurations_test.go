@@ -133,7 +133,7 @@ func TestOneConfigurationDoesNotStopTheOthers(t *testing.T) {
 		forbidden = `writing the caBundle of ValidatingWebhookConfiguration v1: validatingwebhookconfigurations.admissionregistration.k8s.io "v1" is forbidden: no patch`
 		injector  = "MutatingWebhookConfiguration m1 is annotated cert-manager.io/inject-ca-from, so cert-manager's " +
 			"cainjector owns its " +
-			"caBundle and stepgate does not write it: remove the annotation, or use --cert-mode files"
+			"caBundle and stepgate does not write it: remove the annotation, or use --cert-dir"
 	)
 	g.Eventually(source.publisher.LastError).Should(MatchError(forbidden + "; " + injector))
 	g.Expect(apierrors.IsForbidden(source.publisher.LastError())).To(BeTrue())

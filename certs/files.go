@@ -20,7 +20,7 @@ import (
 const (
 	// rereadInterval is how often the files are read when the file system reports no change.
 	rereadInterval = 5 * time.Second
-	filesRemedy    = "with --cert-mode files, cert-manager's cainjector writes it (annotation " +
+	filesRemedy    = "with --cert-dir, cert-manager's cainjector writes it (annotation " +
 		"cert-manager.io/inject-ca-from), or you write it"
 )
 
@@ -67,7 +67,7 @@ func newFiles(o FilesOptions, client kubernetes.Interface) (*files, error) {
 	watcher, err := certwatcher.New(crt, key)
 	if err != nil {
 		return nil, fmt.Errorf("serving certificate %s with key %s is not usable: %w; mount a Secret with both there, "+
-			"or use --cert-mode self", crt, key, err)
+			"or leave --cert-dir out", crt, key, err)
 	}
 	watched, err := newRegistrations(o.Configurations.open(client), filesRemedy, func() {})
 	if err != nil {

@@ -98,7 +98,7 @@ func TestFilesThatAreNotUsable(t *testing.T) {
 			g.Expect(tc.damage("DIR")).To(Succeed())
 			_, err := NewFiles(FilesOptions{Dir: "DIR"})
 			g.Expect(err).To(MatchError("serving certificate DIR/tls.crt with key DIR/tls.key is not usable: " + tc.want +
-				"; mount a Secret with both there, or use --cert-mode self"))
+				"; mount a Secret with both there, or leave --cert-dir out"))
 		})
 	}
 }

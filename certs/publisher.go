@@ -188,7 +188,7 @@ func (p *bundlePublisher) write(ctx context.Context, to configurationStore, auth
 	}
 	if by := injectedBy(current); by != "" {
 		return fmt.Errorf("%s is annotated %s, so cert-manager's cainjector owns its "+
-			"caBundle and stepgate does not write it: remove the annotation, or use --cert-mode files", to, by)
+			"caBundle and stepgate does not write it: remove the annotation, or use --cert-dir", to, by)
 	}
 	if err := to.Apply(ctx, wanted); err != nil {
 		return fmt.Errorf("writing the caBundle of %s: %w", to, err)

@@ -101,7 +101,7 @@ func TestPublisherWritesNothing(t *testing.T) {
 		"when cainjector was asked to write another one": {
 			objects: []runtime.Object{secretOf(ca), injected},
 			wantErr: "ValidatingWebhookConfiguration stepgate is annotated cert-manager.io/inject-ca-from, so cert-manager's " +
-				"cainjector owns its caBundle and stepgate does not write it: remove the annotation, or use --cert-mode files",
+				"cainjector owns its caBundle and stepgate does not write it: remove the annotation, or use --cert-dir",
 		},
 		"when the Secret holds no CA": {
 			objects: []runtime.Object{empty, configurationOf(nil)},

@@ -22,7 +22,7 @@ func TestUnlistedAccounts(t *testing.T) {
 		"the ApplicationSet controller":          {user: "system:serviceaccount:argocd:argocd-applicationset-controller"},
 		"one of another name":                    {user: "system:serviceaccount:gitops:sets", want: 2},
 		"one of another name, listed":            {user: "listed-set"},
-		"an application controller, listed":      {user: "listed-controller"},
+		"an application controller":              {user: "system:serviceaccount:gitops:cd-argocd-application-controller"},
 		"argocd-server":                          {user: scenario.ArgoCDServer, want: 2},
 		"a user, who does not claim to be one":   {user: "alice", write: func(a *scenario.Attempt) { a.After.Operation.InitiatedBy.Automated = false }},
 		"a server dry-run by one of other names": {user: "system:serviceaccount:gitops:sets", write: func(a *scenario.Attempt) { a.DryRun = true }},
@@ -38,7 +38,7 @@ func TestUnlistedAccounts(t *testing.T) {
 			}, funcr.Options{Verbosity: 9})
 			c := scenario.Of(blocked)
 			config := scenario.Config()
-			config.ApplicationSetAccounts, config.ControllerAccounts = []string{"listed-set"}, []string{"listed-controller"}
+			config.ApplicationSetAccounts = []string{"listed-set"}
 			trial := newTrial(config, c)
 			write := scenario.SyncOf(c, "prod")
 			write.User = tc.user

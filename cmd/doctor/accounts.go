@@ -13,10 +13,9 @@ func (r *Release) belongs(a *ArgoCD) bool {
 		return true
 	}
 	g := r.Flags.Gate
-	return slices.ContainsFunc(slices.Concat(g.ServerAccounts, g.ControllerAccounts, g.ApplicationSetAccounts),
-		func(account string) bool {
-			return strings.HasPrefix(account, "system:serviceaccount:"+a.Namespace+":")
-		})
+	return slices.ContainsFunc(slices.Concat(g.ServerAccounts, g.ApplicationSetAccounts), func(account string) bool {
+		return strings.HasPrefix(account, "system:serviceaccount:"+a.Namespace+":")
+	})
 }
 
 // accounts compares the service accounts of Argo CD with the flags of every release that gates it.
@@ -32,8 +31,6 @@ func (f *Facts) accounts(a *ArgoCD) []Check {
 				g.ApplicationSetAccounts, "stepgate denies its early syncs instead of holding them"),
 			f.accountOf(r, a, partServer, "argocd-server-account", "serverAccounts", g.ServerAccounts,
 				"stepgate honours no bypass in a sync"),
-			f.accountOf(r, a, partController, "argocd-controller-account", "controllerAccounts", g.ControllerAccounts,
-				"the metrics call it other"),
 		)
 	}
 	if len(checks) == 0 && len(f.Releases) > 0 {
@@ -44,9 +41,7 @@ func (f *Facts) accounts(a *ArgoCD) []Check {
 }
 
 func (f *Facts) accountOf(r *Release, a *ArgoCD, part, flag, value string, named []string, effect string) Check {
-	name := map[string]string{
-		partApplicationSet: "appset account", partServer: "server account", partController: "controller account",
-	}[part]
+	name := map[string]string{partApplicationSet: "appset account", partServer: "server account"}[part]
 	p := a.Parts[part]
 	if p == nil {
 		return unknown(name, "Not checked: there is no %s in namespace %s.", part,

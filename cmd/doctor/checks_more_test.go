@@ -59,7 +59,6 @@ func argoRows() map[string]row {
 			container(&w.sets.Spec.Template).Image = "registry.example.com/argocd:stable"
 		}, ": refresh barrier", doctor.Unknown, "no version", nil},
 		"another account of argocd-server":   {func(_ *testing.T, w *world) { w.server.Spec.Template.Spec.ServiceAccountName = "cd" }, ": server account", doctor.Warning, "runs as system:serviceaccount:argocd:cd", nil},
-		"another account of the controller":  {func(_ *testing.T, w *world) { w.controller.Spec.Template.Spec.ServiceAccountName = "" }, ": controller account", doctor.Warning, "system:serviceaccount:argocd:default", nil},
 		"another account of ApplicationSets": {func(_ *testing.T, w *world) { w.sets.Spec.Template.Spec.ServiceAccountName = "appsets" }, ": appset account", doctor.Warning, "denies its early syncs instead of holding them", nil},
 		"no argocd-server":                   {func(_ *testing.T, w *world) { w.server = nil }, ": server account", doctor.Unknown, "there is no server", nil},
 		"no Argo CD":                         {func(_ *testing.T, w *world) { w.server, w.sets, w.controller = nil, nil, nil }, ": instances", doctor.Unknown, "No Deployment", nil},

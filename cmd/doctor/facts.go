@@ -108,11 +108,11 @@ type Flags struct {
 	Lease  types.NamespacedName
 	// Projects is the namespace of the AppProjects that it watches; empty if it watches none.
 	Projects string
-	// OwnCA is --cert-mode self, and CASecret its Secret.
+	// OwnCA says that it has a CA of its own, and CASecret is its Secret.
 	OwnCA    bool
 	CASecret types.NamespacedName
-	// Validating and Mutating are the configurations that it publishes its CA to.
-	Validating, Mutating []string
+	// Installation is the name of the configurations that it publishes its CA to.
+	Installation string
 }
 
 // gated reports whether a release gates the Applications of a namespace, as far as its arguments are known.

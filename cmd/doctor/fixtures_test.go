@@ -194,11 +194,10 @@ func (w *world) run() {
 		Gate: settings.Config{
 			Mode: settings.Enforce, Pin: settings.PinCompared, Hold: true, Release: true, BypassUsers: []string{"alice"},
 			ServerAccounts:         []string{"system:serviceaccount:argocd:argocd-server"},
-			ControllerAccounts:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
 			ApplicationSetAccounts: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
 		},
 		Gated: func(string) bool { return true }, Projects: "argocd", OwnCA: true, CASecret: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ca"},
-		Validating: []string{"stepgate"}, Mutating: []string{"stepgate"},
+		Installation: "stepgate",
 	}
 }
 

@@ -129,11 +129,8 @@ func neededByStepgate(s *Flags) []Right {
 		verbs = append(verbs, "patch")
 	}
 	for _, verb := range verbs {
-		for _, n := range s.Validating {
-			all = append(all, Right{Verb: verb, APIGroup: admissionGroup, Resource: "validatingwebhookconfigurations", Name: n})
-		}
-		for _, n := range s.Mutating {
-			all = append(all, Right{Verb: verb, APIGroup: admissionGroup, Resource: "mutatingwebhookconfigurations", Name: n})
+		for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
+			all = append(all, Right{Verb: verb, APIGroup: admissionGroup, Resource: resource, Name: s.Installation})
 		}
 	}
 	if s.OwnCA {

@@ -1,15 +1,10 @@
 package flags
 
 import (
-	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/cmd/command"
 )
 
@@ -17,83 +12,32 @@ import (
 // 10 s, and its leaf waits 5 s for the API servers.
 const shortestCA = time.Minute
 
-// Certificates say where the serving certificate comes from, and which configurations must trust it.
+// Certificates say where the serving certificate comes from.
 type Certificates struct {
-	Mode           string
-	Dir            string
-	Secret         string
-	DNSNames       []string
-	IPAddresses    []net.IP
-	LeafDuration   time.Duration
-	CADuration     time.Duration
-	Configurations certs.Configurations
+	// Dir has the certificate; empty if stepgate makes it, with a CA of its own.
+	Dir          string
+	Hosts        []string
+	LeafDuration time.Duration
+	CADuration   time.Duration
 }
 
 func (c *Certificates) bind(f *pflag.FlagSet) {
-	f.StringVar(&c.Mode, "cert-mode", "self",
-		"self (stepgate has its own CA in a Secret; it renews and publishes it) or files (somebody mounts a certificate)")
-	f.StringVar(&c.Dir, "cert-dir", "", "directory with tls.crt and tls.key, for --cert-mode files")
-	f.StringVar(&c.Secret, "cert-secret", "",
-		"NAMESPACE/NAME of the Secret where stepgate stores its CA, for --cert-mode self")
-	f.StringSliceVar(&c.DNSNames, "cert-dns-name", nil,
-		"DNS name in the serving certificate, for --cert-mode self (repeatable)")
-	f.IPSliceVar(&c.IPAddresses, "cert-ip-address", nil,
-		"IP address in the serving certificate, for --cert-mode self (repeatable)")
+	f.StringVar(&c.Dir, "cert-dir", "",
+		"directory with tls.crt and tls.key, which somebody mounts; if empty, stepgate has its own CA in the Secret NAME-ca "+
+			"of --installation, renews it, and writes it into the webhook configurations")
+	f.StringSliceVar(&c.Hosts, "cert-host", nil,
+		"DNS name or IP address in the certificate that stepgate makes (repeatable; default: the Service NAME.NAMESPACE.svc "+
+			"of --installation)")
 	f.DurationVar(&c.LeafDuration, "cert-leaf-duration", 7*24*time.Hour,
-		"lifetime of the serving certificate, for --cert-mode self; stepgate replaces it after two thirds of it")
+		"lifetime of the certificate that stepgate makes; it replaces it after two thirds of it")
 	f.DurationVar(&c.CADuration, "cert-ca-duration", 365*24*time.Hour,
-		"lifetime of the CA, at least 1m, for --cert-mode self; stepgate replaces it after two thirds of it")
-	f.StringSliceVar(&c.Configurations.Validating, "webhook-configuration", nil,
-		"name of a ValidatingWebhookConfiguration; stepgate gets ready when its caBundle verifies the certificate, and "+
-			"with --cert-mode self writes that caBundle (repeatable)")
-	f.StringSliceVar(&c.Configurations.Mutating, "mutating-webhook-configuration", nil,
-		"name of a MutatingWebhookConfiguration, used like --webhook-configuration (repeatable)")
+		"lifetime of the CA that stepgate makes, at least 1m; it replaces it after two thirds of it")
 }
 
 func (c *Certificates) validate() error {
-	if err := c.validateConfigurations(); err != nil {
-		return err
-	}
-	switch c.Mode {
-	case "self":
-		return c.validateSelf()
-	case "files":
-		if c.Dir == "" {
-			return command.Usage("--cert-mode files needs --cert-dir")
-		}
-	default:
-		return command.Usage("--cert-mode: %q is not one of self, files", c.Mode)
-	}
-	return nil
-}
-
-func (c *Certificates) validateConfigurations() error {
-	validating := names{"--webhook-configuration", c.Configurations.Validating}
-	mutating := names{"--mutating-webhook-configuration", c.Configurations.Mutating}
-	if err := noneEmpty(validating, mutating); err != nil {
-		return err
-	}
-	for _, f := range []names{validating, mutating} {
-		for i, n := range f.values {
-			if slices.Contains(f.values[:i], n) {
-				return command.Usage("%s: %q is given twice", f.flag, n)
-			}
-		}
-	}
-	return nil
-}
-
-func (c *Certificates) validateSelf() error {
-	if _, err := c.SecretName(); err != nil {
-		return err
-	}
 	switch {
-	case len(c.DNSNames)+len(c.IPAddresses) == 0:
-		return command.Usage(
-			"--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook",
-		)
-	case c.Dir != "":
-		return command.Usage("--cert-dir goes with --cert-mode files only")
+	case c.Dir != "" && len(c.Hosts) > 0:
+		return command.Usage("--cert-host does not go with --cert-dir")
 	case c.LeafDuration < time.Second:
 		return command.Usage("--cert-leaf-duration: it cannot be shorter than 1s")
 	case c.CADuration < shortestCA:
@@ -102,15 +46,5 @@ func (c *Certificates) validateSelf() error {
 		return command.Usage("--cert-ca-duration: %s is not longer than --cert-leaf-duration, %s", c.CADuration,
 			c.LeafDuration)
 	}
-	return nil
-}
-
-// SecretName is the Secret of the CA.
-func (c *Certificates) SecretName() (types.NamespacedName, error) {
-	namespace, name, ok := strings.Cut(c.Secret, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, command.Usage("--cert-secret: %q is not NAMESPACE/NAME (--cert-mode self needs it)",
-			c.Secret)
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+	return noneEmpty(names{"--cert-host", c.Hosts})
 }

@@ -24,8 +24,8 @@ type Options struct {
 	Certificates Certificates
 	Client       Client
 	Tracing      Tracing
-	Barrier      Barrier
-	Start        Start
+	// Barrier has it prove what it knows by a write.
+	Barrier      bool
 	VerifyCreate VerifyCreate
 }
 
@@ -39,18 +39,14 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.Certificates.bind(f)
 	o.Client.bind(f)
 	o.Tracing.bind(f)
-	o.Barrier.bind(f)
-	o.Start.bind(f)
+	o.bindBarrier(f)
 	o.VerifyCreate.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
-	err := validate(&o.Rule, &o.Approvals, &o.Addresses, &o.Endpoints, &o.Certificates, &o.Client, &o.Tracing, &o.Barrier)
+	err := validate(&o.Rule, &o.Approvals, &o.Addresses, &o.Endpoints, &o.Certificates, &o.Client, &o.Tracing)
 	if err != nil {
-		return err
-	}
-	if err := o.Start.validate(o.Starts); err != nil {
 		return err
 	}
 	if o.Starts && !o.Gate.release {
@@ -197,7 +193,6 @@ func (g *Gate) parse() (c settings.Config, err error) {
 // Accounts name Argo CD's service accounts, and the users who may bypass the gate.
 type Accounts struct {
 	server         []string
-	controller     []string
 	applicationSet []string
 	bypassUsers    []string
 }
@@ -207,9 +202,6 @@ func (a *Accounts) bind(f *pflag.FlagSet) {
 		"system:serviceaccount:argocd:argocd-server",
 	}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account "+
 		"(repeatable)")
-	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{
-		"system:serviceaccount:argocd:argocd-application-controller",
-	}, "user name of the application controller's service account, for metrics and texts only (repeatable)")
 	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{
 		"system:serviceaccount:argocd:argocd-applicationset-controller",
 	}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every "+
@@ -220,8 +212,8 @@ func (a *Accounts) bind(f *pflag.FlagSet) {
 
 func (a *Accounts) validate() error {
 	return noneEmpty(
-		names{"--argocd-server-account", a.server}, names{"--argocd-controller-account", a.controller},
-		names{"--argocd-applicationset-account", a.applicationSet}, names{"--bypass-user", a.bypassUsers},
+		names{"--argocd-server-account", a.server}, names{"--argocd-applicationset-account", a.applicationSet},
+		names{"--bypass-user", a.bypassUsers},
 	)
 }
 

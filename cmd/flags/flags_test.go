@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -24,20 +24,18 @@ func TestDefaults(t *testing.T) {
 		Rule: Rule{Gate: Gate{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: settings.Annotations(), SyncWindows: true, argocdNamespace: "argocd"},
 			Accounts: Accounts{
 				server:         []string{"system:serviceaccount:argocd:argocd-server"},
-				controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
 				applicationSet: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
 			}},
 		Addresses:    Addresses{Webhook: ":10250", ShutdownDelay: 10 * time.Second},
 		Endpoints:    Endpoints{Metrics: ":8080", Probe: ":8081"},
-		Certificates: Certificates{Mode: "self", LeafDuration: 168 * time.Hour, CADuration: 8760 * time.Hour},
-		Barrier:      Barrier{Above: barrierAbove},
+		Certificates: Certificates{LeafDuration: 168 * time.Hour, CADuration: 8760 * time.Hour},
 	}))
 	config, err := o.Config()
 	g.Expect(err).NotTo(HaveOccurred())
 	compilesOnly(g, &config)
 	g.Expect(config).To(Equal(settings.Config{
 		Mode: settings.Enforce, Require: policy.RequireRevision,
-		ServerAccounts: o.Accounts.server, ControllerAccounts: o.Accounts.controller, ApplicationSetAccounts: o.Accounts.applicationSet,
+		ServerAccounts: o.Accounts.server, ApplicationSetAccounts: o.Accounts.applicationSet,
 		Settling: 10 * time.Second, Hold: true, Release: true,
 	}), "the strictest, and nobody may bypass")
 }
@@ -50,15 +48,15 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations " +
 		"--spec-settling 0 --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
 		" --verify-kinds jobs.v1.batch --verify-namespaces tests,ci --after-namespaces platform --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
-		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
-		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
+		" --argocd-server-account s --argocd-applicationset-account a" +
+		" --installation n/s --cert-host 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.Validate()).To(Succeed())
 	config, err := o.Config()
 	g.Expect(err).NotTo(HaveOccurred())
 	compilesOnly(g, &config, "jobs.batch")
 	g.Expect(config).To(Equal(settings.Config{
 		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
-		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
+		ServerAccounts: []string{"s"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
 		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/pin", "stepgate.io/bypass", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures", "stepgate.io/verify", "stepgate.io/after", "stepgate.io/track"},
 		AfterNamespaces:    []string{"platform"}, VerifyNamespaces: []string{"tests", "ci"},
@@ -79,7 +77,7 @@ func compilesOnly(g *WithT, config *settings.Config, kinds ...string) {
 }
 
 // complete is a command line without a mistake.
-const complete = "--cert-secret argocd/stepgate-ca --cert-dns-name stepgate.argocd.svc"
+const complete = "--installation stepgate/gate"
 
 // parsed are the Options of a complete command line with more flags.
 func parsed(t *testing.T, args string) *Options {
@@ -90,21 +88,17 @@ func parsed(t *testing.T, args string) *Options {
 	return o
 }
 
-// Both kinds of configuration are optional and repeatable.
-func TestConfigurationFlags(t *testing.T) {
-	for args, want := range map[string]certs.Configurations{
-		"":                         {},
-		"--webhook-configuration=": {Validating: []string{}},
-		"--webhook-configuration a --webhook-configuration b,c":                      {Validating: []string{"a", "b", "c"}},
-		"--mutating-webhook-configuration a --mutating-webhook-configuration b":      {Mutating: []string{"a", "b"}},
-		"--webhook-configuration stepgate --mutating-webhook-configuration stepgate": {Validating: []string{"stepgate"}, Mutating: []string{"stepgate"}},
+// All objects are named after the installation.
+func TestInstallation(t *testing.T) {
+	g := NewWithT(t)
+	o := parsed(t, "")
+	g.Expect(o.Validate()).To(Succeed())
+	i := o.Installation
+	g.Expect(i.Namespace() + " " + i.Name() + " " + i.Host()).To(Equal("stepgate gate gate.stepgate.svc"))
+	for name, want := range map[string]types.NamespacedName{
+		"gate-ca": i.CA(), "gate-start": i.Start(), "gate-barrier": i.Barrier(), "gate-notifications": i.Notifications(),
 	} {
-		t.Run(args, func(t *testing.T) {
-			g := NewWithT(t)
-			o := parsed(t, args)
-			g.Expect(o.Validate()).To(Succeed())
-			g.Expect(o.Certificates.Configurations).To(Equal(want))
-		})
+		g.Expect(want).To(Equal(types.NamespacedName{Namespace: "stepgate", Name: name}))
 	}
 }
 
@@ -127,30 +121,28 @@ func TestProjectsNamespace(t *testing.T) {
 // The reporter needs somebody to report to, and nothing of the webhook.
 func TestReporter(t *testing.T) {
 	for args, want := range map[string]string{
-		"--notifications-state n/sent":                                   "",
+		"--notifications": "",
 		"--ui-bind-address :8082 --ui-token-file /ui/token":              "",
 		"--ui-bind-address :8082 --ui-token-file t --start --mode audit": "",
-		"--notifications-state n/sent --approve-four-eyes":               "",
-		"":                             "--notifications-state or --ui-bind-address is needed: there is nobody to report to",
-		"--notifications-state sent":   `--notifications-state: "sent" is not NAMESPACE/NAME`,
-		"--notifications-state a/b/c":  `--notifications-state: "a/b/c" is not NAMESPACE/NAME`,
-		"--ui-bind-address :8082":      "--ui-bind-address needs --ui-token-file",
-		"--mode loud":                  `--mode: "loud" is not one of enforce, audit`,
-		"--metrics-bind-address local": `--metrics-bind-address: "local" is not HOST:PORT or :PORT`,
+		"--notifications --approve-four-eyes":                            "",
+		"":                                                               "--notifications or --ui-bind-address is needed: there is nobody to report to",
+		"--ui-bind-address :8082":                                        "--ui-bind-address needs --ui-token-file",
+		"--mode loud":                                                    `--mode: "loud" is not one of enforce, audit`,
+		"--metrics-bind-address local":                                   `--metrics-bind-address: "local" is not HOST:PORT or :PORT`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			g := NewWithT(t)
 			r, flags := &Reporter{}, pflag.NewFlagSet("serve", pflag.ContinueOnError)
 			r.Bind(flags)
-			g.Expect(flags.Parse(strings.Fields(args))).To(Succeed())
+			g.Expect(flags.Parse(strings.Fields(complete + " " + args))).To(Succeed())
 			if want != "" {
 				g.Expect(r.Validate()).To(MatchError(want))
 				return
 			}
 			g.Expect(r.Validate()).To(Succeed())
 			g.Expect(r.Gate.ArgoCD()).To(Equal("argocd"))
-			for _, own := range []string{"webhook-bind-address", "cert-mode", "approver", "start-lease", "verify-create",
-				"write-barrier", "client-ca-file", "tracing-endpoint", "shutdown-delay"} {
+			for _, own := range []string{"webhook-bind-address", "cert-dir", "approver", "verify-create", "write-barrier",
+				"client-ca-file", "tracing-endpoint", "shutdown-delay"} {
 				g.Expect(flags.Lookup(own)).To(BeNil(), own)
 			}
 		})

@@ -7,11 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// BindLog adds zap's own flags.
+// BindLog adds zap's own flags for the level and the encoding. Its others are for who develops: times are RFC 3339 in
+// every log.
 func BindLog(f *pflag.FlagSet, o *zap.Options) {
-	flags := flag.NewFlagSet("zap", flag.ContinueOnError)
-	o.BindFlags(flags)
-	flags.Lookup("zap-time-encoding").Usage = "Zap time encoding (one of 'epoch', 'millis', 'nano', 'iso8601', " +
-		"'rfc3339' or 'rfc3339nano'). Defaults to 'rfc3339nano'."
-	f.AddGoFlagSet(flags)
+	all := flag.NewFlagSet("zap", flag.ContinueOnError)
+	o.BindFlags(all)
+	for _, name := range []string{"zap-log-level", "zap-encoder"} {
+		f.AddGoFlag(all.Lookup(name))
+	}
 }

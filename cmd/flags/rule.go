@@ -14,25 +14,32 @@ type Rule struct {
 	Accounts Accounts
 	FourEyes bool
 	// Starts has stepgate start the syncs that are due.
-	Starts    bool
-	MaxUpdate MaxUpdate
+	Starts bool
+	// MaxUpdate has it keep the maxUpdate of steps.
+	MaxUpdate bool
 	Verify    Verify
+	// Installation names its objects.
+	Installation Installation
 }
 
 func (r *Rule) bind(f *pflag.FlagSet) {
+	r.Installation.bind(f)
 	r.Gate.bind(f)
 	r.Accounts.bind(f)
 	f.BoolVar(&r.FourEyes, "approve-four-eyes", false, "an approval does not count if its user has started the rollout")
 	f.BoolVar(&r.Starts, "start", false,
 		"in enforce mode, start the sync of an Application of a RollingSync ApplicationSet if it may start and Argo CD does "+
-			"not start it, as many at a time as maxUpdate says; needs --release, --start-lease, and the permission to patch "+
-			"Applications")
-	r.MaxUpdate.bind(f)
+			"not start it, as many at a time as maxUpdate says; needs --release, and the permission to patch Applications, and "+
+			"to create, get and update the Lease NAME-start of --installation")
+	f.BoolVar(&r.MaxUpdate, "max-update", false,
+		"in enforce mode, let no more Applications of a step be under way at once than its maxUpdate says, whoever starts "+
+			"their syncs; stepgate keeps one ConfigMap for each ApplicationSet with a maxUpdate, and needs the permission to "+
+			"get, list, create, update and delete ConfigMaps in its namespace")
 	r.Verify.bind(f)
 }
 
 func (r *Rule) validate() error {
-	return validate(&r.Gate, &r.Accounts, &r.MaxUpdate, &r.Verify)
+	return validate(&r.Gate, &r.Accounts, &r.Verify, &r.Installation)
 }
 
 // Config is what the valid flags say.
@@ -41,9 +48,9 @@ func (r *Rule) Config() (settings.Config, error) {
 	if err != nil {
 		return settings.Config{}, err
 	}
-	config.ServerAccounts, config.ControllerAccounts = r.Accounts.server, r.Accounts.controller
-	config.ApplicationSetAccounts, config.BypassUsers = r.Accounts.applicationSet, r.Accounts.bypassUsers
+	config.ServerAccounts, config.ApplicationSetAccounts = r.Accounts.server, r.Accounts.applicationSet
+	config.BypassUsers = r.Accounts.bypassUsers
 	config.VerifyNamespaces, config.Expressions = r.Verify.namespaces, expression.NewCompiler(r.Verify.Kinds().Read)
-	config.FourEyes, config.Start, config.MaxUpdate = r.FourEyes, r.Starts, r.MaxUpdate.Enabled
+	config.FourEyes, config.Start, config.MaxUpdate = r.FourEyes, r.Starts, r.MaxUpdate
 	return config, nil
 }

@@ -19,8 +19,6 @@ func TestVerifyFlagsThatAreWrong(t *testing.T) {
 		"--verify-namespaces A":                 `--verify-namespaces: "A" is not the name of a namespace`,
 		"--verify-create":                       "--verify-create needs analysisruns.argoproj.io among --verify-kinds",
 		"--verify-create --release=false --verify-kinds analysisruns.v1alpha1.argoproj.io": "--verify-create needs --release",
-		"--max-update":                    `--max-update-namespace: "" is not the name of a namespace (--max-update needs it)`,
-		"--max-update-namespace stepgate": "--max-update-namespace goes with --max-update only",
 	} {
 		NewWithT(t).Expect(parsed(t, args).Validate()).To(MatchError(ContainSubstring(want)), args)
 	}

@@ -62,7 +62,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	case User:
 		account = oneOf(q.Config.ServerAccounts)
 	case AutoSync:
-		account = oneOf(q.Config.ControllerAccounts)
+		account = "system:serviceaccount:" + app.Namespace + ":argocd-application-controller"
 	}
 	if q.Owner != "" {
 		x.ApplicationSet = app.Namespace + "/" + q.Owner

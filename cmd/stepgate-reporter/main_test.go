@@ -20,12 +20,13 @@ func TestFailures(t *testing.T) {
 		want string
 	}{
 		"no sub-command":     {"", 2, "stepgate-reporter needs a sub-command; see stepgate-reporter --help"},
-		"nobody to tell":     {"serve", 2, "--notifications-state or --ui-bind-address is needed: there is nobody to report to"},
-		"a flag of the gate": {"serve --cert-mode self", 2, "unknown flag: --cert-mode; see stepgate-reporter serve --help"},
-		"ui-bind-address":    {"serve --ui-bind-address 8082 --ui-token-file /t", 2, `--ui-bind-address: "8082" is not HOST:PORT or :PORT`},
-		"no ui-token-file":   {"serve --ui-bind-address :8082", 2, "--ui-bind-address needs --ui-token-file"},
-		"ui-token-file":      {"serve --ui-token-file /t", 2, "--ui-token-file goes with --ui-bind-address only"},
-		"not in a Pod":       {"serve --notifications-state a/b", 1, "not running in a Pod: --kubeconfig is needed"},
+		"nobody to tell":     {"serve --installation a/b", 2, "--notifications or --ui-bind-address is needed: there is nobody to report to"},
+		"a flag of the gate": {"serve --cert-dir /tls", 2, "unknown flag: --cert-dir; see stepgate-reporter serve --help"},
+		"ui-bind-address":    {"serve --installation a/b --ui-bind-address 8082 --ui-token-file /t", 2, `--ui-bind-address: "8082" is not HOST:PORT or :PORT`},
+		"no ui-token-file":   {"serve --installation a/b --ui-bind-address :8082", 2, "--ui-bind-address needs --ui-token-file"},
+		"ui-token-file":      {"serve --installation a/b --ui-token-file /t", 2, "--ui-token-file goes with --ui-bind-address only"},
+		"no installation":    {"serve --notifications", 2, `--installation: "" is not NAMESPACE/NAME`},
+		"not in a Pod":       {"serve --installation a/b --notifications", 1, "not running in a Pod: --kubeconfig is needed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -29,7 +29,7 @@ const (
 // untoldTime bounds the creation of an Event.
 const untoldTime = 5 * time.Second
 
-// notifications are what --notifications-state runs.
+// notifications are what --notifications runs.
 type notifications struct {
 	notifier *notify.Notifier
 	lock     resourcelock.Interface
@@ -38,7 +38,7 @@ type notifications struct {
 
 // notifications returns the notifications of the replica that holds the Lease; nil if nobody is to be told.
 func (p *parts) notifications() (*notifications, error) {
-	if !p.options.Notifications.Enabled() {
+	if !p.options.Notifies {
 		return nil, nil
 	}
 	identity, err := hostname()
@@ -51,9 +51,9 @@ func (p *parts) notifications() (*notifications, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := p.options.Notifications.State()
+	state := p.options.Installation.Notifications()
 	// The Lease is renewed by the client that nothing slows down.
-	lock, err := serve.NewLock(p.cluster.Clientset, "--notifications-state", state, identity)
+	lock, err := serve.NewLock(p.cluster.Clientset, "--notifications", state, identity)
 	if err != nil {
 		return nil, err
 	}

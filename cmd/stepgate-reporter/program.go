@@ -25,7 +25,7 @@ import (
 type program struct {
 	known     *siblings.Cache
 	evidence  *evidence.Source
-	told      *notifications // nil without --notifications-state
+	told      *notifications // nil without --notifications
 	endpoints []serve.Endpoint
 }
 

@@ -29,7 +29,7 @@ func build(t *testing.T, args string) *program {
 	o, set := &flags.Reporter{}, pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.Bind(set)
 	g.Expect(set.Parse(strings.Fields(
-		"--metrics-bind-address 0 --health-probe-bind-address 0 --kubeconfig " + kubeconfig + " " + args))).To(Succeed())
+		"--installation stepgate/gate --metrics-bind-address 0 --health-probe-bind-address 0 --kubeconfig " + kubeconfig + " " + args))).To(Succeed())
 	g.Expect(o.Validate()).To(Succeed())
 	config, err := o.Config()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -38,7 +38,7 @@ func build(t *testing.T, args string) *program {
 	return p
 }
 
-const telling = "--notifications-state stepgate/sent"
+const telling = "--notifications"
 
 func answering(t *testing.T) string {
 	return "--ui-bind-address 127.0.0.1:0 --ui-token-file " + t.TempDir()
@@ -48,12 +48,12 @@ func answering(t *testing.T) string {
 func TestProgramIsBuiltAndEnds(t *testing.T) {
 	for name, args := range map[string]string{
 		"telling": telling, "answering": answering(t), "both, with all that can be read": telling + " " + answering(t) +
-			" --max-update --max-update-namespace stepgate --verify-kinds jobs.v1.batch --start",
+			" --max-update --verify-kinds jobs.v1.batch --start",
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := build(t, args)
-			g.Expect(p.told != nil).To(Equal(strings.Contains(args, "--notifications-state")))
+			g.Expect(p.told != nil).To(Equal(strings.Contains(args, telling)))
 			g.Expect(p.endpoints[2].Address != flags.Disabled).To(Equal(strings.Contains(args, "--ui-bind-address")))
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)

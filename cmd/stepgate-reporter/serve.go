@@ -15,7 +15,7 @@ import (
 func newServe() *cobra.Command {
 	o := &flags.Reporter{}
 	return serve.NewCommand(o, "Send notifications, and answer Argo CD's UI",
-		"  stepgate serve --notifications-state stepgate/stepgate-notifications",
+		"  stepgate serve --notifications --installation stepgate/stepgate",
 		func(ctx context.Context, config settings.Config) error { return report(ctx, o, config) })
 }
 
@@ -26,6 +26,6 @@ func report(ctx context.Context, o *flags.Reporter, config settings.Config) erro
 		return err
 	}
 	logr.FromContextOrDiscard(ctx).Info("reporting", "version", command.ThisBuild().Version, "mode", config.Mode.String(),
-		"notifications", o.Notifications.Enabled(), "ui", o.UI.Address, "applicationNamespaces", o.Gate.Namespaces)
+		"notifications", o.Notifies, "ui", o.UI.Address, "applicationNamespaces", o.Gate.Namespaces)
 	return p.run(ctx)
 }

@@ -45,7 +45,7 @@ func (p *parts) ui() (serve.Endpoint, error) {
 			return e, err
 		}
 		options.Places = places.NewRecent(places.ConfigMaps{
-			Client: clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace),
+			Client: clientset.CoreV1().ConfigMaps(o.Installation.Namespace()),
 		}, clock.RealClock{})
 	}
 	e.Address = o.UI.Address

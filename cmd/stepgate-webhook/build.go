@@ -103,7 +103,7 @@ func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (
 	}
 	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		command.ThisBuild().Metric("build_info"))
-	if b.source, err = certificateSource(&o.Certificates, b.cluster.Config, b.registry); err != nil {
+	if b.source, err = certificateSource(o, b.cluster.Config, b.registry); err != nil {
 		return nil, err
 	}
 	b.known, err = kube.Watched(b.cluster.Config, o.Gate.Namespaces.Watched(), o.Gate.Projects())
@@ -124,7 +124,7 @@ func (b *builder) judges() (err error) {
 	b.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), b.metrics, b.known, clock.RealClock{})
 	b.requests = release.NewRequests(b.refreshes, b.known, clock.RealClock{})
 	live := siblings.NewAPIServer(c.Judged, c.Versions, b.metrics)
-	reader := readerOf(&o.Barrier, live, b.known, c, b.metrics)
+	reader := readerOf(o, live, b.known, c, b.metrics)
 	judged := judge.Dependencies{
 		Live: judge.NewLiveEvaluator(reader), Known: b.known, Histories: b.known,
 		Windows: judge.ProjectWindows{Known: b.known}, Clock: clock.RealClock{},
@@ -140,7 +140,7 @@ func (b *builder) judges() (err error) {
 	}
 	way := &course.Course{Judge: b.judge, Known: b.known}
 	if b.config.MaxUpdate {
-		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace)}
+		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.Installation.Namespace())}
 		way.Places = places.NewStore(objects, reader, clock.RealClock{})
 		b.sweeper = &places.Sweeper{Kept: objects, Sets: live}
 	}
@@ -163,7 +163,7 @@ func (b *builder) release() (err error) {
 	releaser := release.New(b.judge, b.known, b.waiting, b.requests, rand.N[time.Duration])
 	b.releases = release.NewController(releaser.Reconcile)
 	if o.Starts {
-		if b.starts, err = newStarts(b.cluster, b.recorder, o.Start.Lease(), b.hostname, b.lookAtAll); err != nil {
+		if b.starts, err = newStarts(b.cluster, b.recorder, o.Installation.Start(), b.hostname, b.lookAtAll); err != nil {
 			return err
 		}
 		releaser.StartWith(b.starts.queue)

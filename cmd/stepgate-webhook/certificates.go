@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
@@ -10,20 +12,29 @@ import (
 
 // certificateSource makes the source of the serving certificate.
 func certificateSource(
-	c *flags.Certificates, config *rest.Config, registry prometheus.Registerer,
+	o *flags.Options, config *rest.Config, registry prometheus.Registerer,
 ) (certs.Source, error) {
-	if c.Mode == "files" {
+	c, own := &o.Certificates, []string{o.Installation.Name()}
+	configurations := certs.Configurations{Validating: own, Mutating: own}
+	if c.Dir != "" {
 		return certs.NewFiles(certs.FilesOptions{
-			Dir: c.Dir, Configurations: c.Configurations, RESTConfig: config, Metrics: registry,
+			Dir: c.Dir, Configurations: configurations, RESTConfig: config, Metrics: registry,
 		})
 	}
-	secret, err := c.SecretName()
-	if err != nil {
-		return nil, err
-	}
-	return certs.NewSelf(certs.SelfOptions{
-		RESTConfig: config, Secret: secret, DNSNames: c.DNSNames, IPAddresses: c.IPAddresses,
-		Configurations: c.Configurations, Metrics: registry,
+	self := certs.SelfOptions{
+		RESTConfig: config, Secret: o.Installation.CA(), Configurations: configurations, Metrics: registry,
 		LeafDuration: c.LeafDuration, CADuration: c.CADuration,
-	})
+	}
+	hosts := c.Hosts
+	if len(hosts) == 0 {
+		hosts = []string{o.Installation.Host()}
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			self.IPAddresses = append(self.IPAddresses, ip)
+		} else {
+			self.DNSNames = append(self.DNSNames, host)
+		}
+	}
+	return certs.NewSelf(self)
 }

@@ -15,7 +15,7 @@ import (
 var cmdline = commandline.Program{Name: "stepgate-webhook", Run: run}
 
 // complete is a command line without a mistake, up to the API server.
-const complete = "serve --cert-secret argocd/stepgate-ca --cert-dns-name stepgate.argocd.svc"
+const complete = "serve --installation stepgate/gate"
 
 // A mistake in the command line is exit code 2 and one line, which names the flag and what is valid.
 func TestBadCommandLines(t *testing.T) {
@@ -30,47 +30,41 @@ func TestBadCommandLines(t *testing.T) {
 		"a flag of serve's":      {[]string{"!", "--mode", "audit"}, "unknown flag: --mode; see stepgate-webhook --help"},
 		"no value":               {[]string{"--mode"}, "flag needs an argument: --mode; see stepgate-webhook serve --help"},
 
-		"selftest without namespace":           {[]string{"!", "selftest"}, "--namespace: name a namespace that stepgate gates (the chart's value test.namespace)"},
-		"mode":                                 {[]string{"--mode", "dryrun"}, `--mode: "dryrun" is not one of enforce, audit`},
-		"mode in capitals":                     {[]string{"--mode", "Enforce"}, `--mode: "Enforce" is not one of enforce, audit`},
-		"mode off":                             {[]string{"--mode", "off"}, `--mode: "off" is not one of enforce, audit`},
-		"mode empty":                           {[]string{"--mode="}, `--mode: "" is not one of enforce, audit`},
-		"mode on two lines":                    {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
-		"spec-settling":                        {[]string{"--spec-settling", "-1s"}, `--spec-settling: -1s is negative`},
-		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, completed, revision`},
-		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: it has to be true or false; see stepgate-webhook serve --help`},
-		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: it has to be true or false; see stepgate-webhook serve --help`},
-		"bypass-user":                          {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
-		"approver":                             {[]string{"--approver", ""}, "--approver: a name cannot be empty"},
-		"approver-group":                       {[]string{"--approver-group="}, "--approver-group: a name cannot be empty"},
-		"application-namespaces":               {[]string{"--application-namespaces", "argocd,Team_A"}, `--application-namespaces: "Team_A" is not the name of a namespace; a pattern is a glob like team-*, or a regular expression like /^team-[a-z]+$/`},
-		"a pattern that is none":               {[]string{"--application-namespaces", "/team-(/"}, "--application-namespaces: \"/team-(/\": error parsing regexp: missing closing ): `team-(`"},
-		"a glob that is none":                  {[]string{"--application-namespaces", "team-[a"}, `--application-namespaces: "team-[a": unexpected end of input`},
-		"a namespace twice":                    {[]string{"--application-namespaces", "argocd,argocd"}, `--application-namespaces: "argocd" is given twice`},
-		"argocd-namespace":                     {[]string{"--argocd-namespace="}, `--argocd-namespace: "" is not the name of a namespace`},
-		"webhook-bind-address":                 {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
-		"webhook-bind-address off":             {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
-		"metrics-bind-address":                 {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
-		"health-probe-bind-address":            {[]string{"--health-probe-bind-address", "::1:8081"}, `--health-probe-bind-address: "::1:8081" is not HOST:PORT or :PORT`},
-		"shutdown-delay":                       {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: it has to be a duration such as 30s, 5m or 1h; see stepgate-webhook serve --help`},
-		"shutdown-delay negative":              {[]string{"--shutdown-delay", "-1s"}, "--shutdown-delay: it cannot be negative"},
-		"cert-mode":                            {[]string{"--cert-mode", "cert-manager"}, `--cert-mode: "cert-manager" is not one of self, files`},
-		"cert-secret missing":                  {[]string{"!", "serve"}, `--cert-secret: "" is not NAMESPACE/NAME (--cert-mode self needs it)`},
-		"cert-secret":                          {[]string{"--cert-secret", "stepgate-ca"}, `--cert-secret: "stepgate-ca" is not NAMESPACE/NAME (--cert-mode self needs it)`},
-		"cert-secret too long":                 {[]string{"--cert-secret", "a/b/c"}, `--cert-secret: "a/b/c" is not NAMESPACE/NAME (--cert-mode self needs it)`},
-		"cert-secret without name":             {[]string{"--cert-secret", "a/"}, `--cert-secret: "a/" is not NAMESPACE/NAME (--cert-mode self needs it)`},
-		"no cert-dns-name":                     {[]string{"!", "serve", "--cert-secret", "a/b"}, "--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook"},
-		"cert-ip-address":                      {[]string{"--cert-ip-address", "localhost"}, `invalid argument "localhost" for "--cert-ip-address" flag: invalid string being converted to IP address: localhost; see stepgate-webhook serve --help`},
-		"cert-dir with self":                   {[]string{"--cert-dir", "/tls"}, "--cert-dir goes with --cert-mode files only"},
-		"no cert-dir with files":               {[]string{"--cert-mode", "files"}, "--cert-mode files needs --cert-dir"},
-		"cert-leaf-duration":                   {[]string{"--cert-leaf-duration", "0s"}, "--cert-leaf-duration: it cannot be shorter than 1s"},
-		"cert-ca-duration":                     {[]string{"--cert-ca-duration", "59s"}, "--cert-ca-duration: it cannot be shorter than 1m0s"},
-		"cert-ca-duration of leaf":             {[]string{"--cert-ca-duration", "1h", "--cert-leaf-duration", "1h"}, "--cert-ca-duration: 1h0m0s is not longer than --cert-leaf-duration, 1h0m0s"},
-		"webhook-configuration empty":          {[]string{"--webhook-configuration", "a,"}, "--webhook-configuration: a name cannot be empty"},
-		"webhook-configuration twice":          {[]string{"--webhook-configuration", "a", "--webhook-configuration", "a"}, `--webhook-configuration: "a" is given twice`},
-		"mutating-webhook-configuration empty": {[]string{"--mutating-webhook-configuration", ",a"}, "--mutating-webhook-configuration: a name cannot be empty"},
-		"mutating-webhook-configuration twice": {[]string{"--mutating-webhook-configuration", "a,a"}, `--mutating-webhook-configuration: "a" is given twice`},
-		"zap-log-level":                        {[]string{"--zap-log-level", "loud"}, `invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"; see stepgate-webhook serve --help`},
+		"selftest without namespace":     {[]string{"!", "selftest"}, "--namespace: name a namespace that stepgate gates (the chart's value test.namespace)"},
+		"mode":                           {[]string{"--mode", "dryrun"}, `--mode: "dryrun" is not one of enforce, audit`},
+		"mode in capitals":               {[]string{"--mode", "Enforce"}, `--mode: "Enforce" is not one of enforce, audit`},
+		"mode off":                       {[]string{"--mode", "off"}, `--mode: "off" is not one of enforce, audit`},
+		"mode empty":                     {[]string{"--mode="}, `--mode: "" is not one of enforce, audit`},
+		"mode on two lines":              {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
+		"spec-settling":                  {[]string{"--spec-settling", "-1s"}, `--spec-settling: -1s is negative`},
+		"require":                        {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, completed, revision`},
+		"gate-rollbacks":                 {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: it has to be true or false; see stepgate-webhook serve --help`},
+		"allow-failed-operations":        {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: it has to be true or false; see stepgate-webhook serve --help`},
+		"bypass-user":                    {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
+		"approver":                       {[]string{"--approver", ""}, "--approver: a name cannot be empty"},
+		"approver-group":                 {[]string{"--approver-group="}, "--approver-group: a name cannot be empty"},
+		"application-namespaces":         {[]string{"--application-namespaces", "argocd,Team_A"}, `--application-namespaces: "Team_A" is not the name of a namespace; a pattern is a glob like team-*, or a regular expression like /^team-[a-z]+$/`},
+		"a pattern that is none":         {[]string{"--application-namespaces", "/team-(/"}, "--application-namespaces: \"/team-(/\": error parsing regexp: missing closing ): `team-(`"},
+		"a glob that is none":            {[]string{"--application-namespaces", "team-[a"}, `--application-namespaces: "team-[a": unexpected end of input`},
+		"a namespace twice":              {[]string{"--application-namespaces", "argocd,argocd"}, `--application-namespaces: "argocd" is given twice`},
+		"argocd-namespace":               {[]string{"--argocd-namespace="}, `--argocd-namespace: "" is not the name of a namespace`},
+		"webhook-bind-address":           {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
+		"webhook-bind-address off":       {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
+		"metrics-bind-address":           {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
+		"health-probe-bind-address":      {[]string{"--health-probe-bind-address", "::1:8081"}, `--health-probe-bind-address: "::1:8081" is not HOST:PORT or :PORT`},
+		"shutdown-delay":                 {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: it has to be a duration such as 30s, 5m or 1h; see stepgate-webhook serve --help`},
+		"shutdown-delay negative":        {[]string{"--shutdown-delay", "-1s"}, "--shutdown-delay: it cannot be negative"},
+		"installation missing":           {[]string{"!", "serve"}, `--installation: "" is not NAMESPACE/NAME`},
+		"installation":                   {[]string{"--installation", "stepgate"}, `--installation: "stepgate" is not NAMESPACE/NAME`},
+		"installation too long":          {[]string{"--installation", "a/b/c"}, `--installation: "a/b/c" is not NAMESPACE/NAME`},
+		"installation without name":      {[]string{"--installation", "a/"}, `--installation: "a/" is not NAMESPACE/NAME`},
+		"installation without namespace": {[]string{"--installation", "/a"}, `--installation: "/a" is not NAMESPACE/NAME`},
+		"cert-host empty":                {[]string{"--cert-host", "a,"}, "--cert-host: a name cannot be empty"},
+		"cert-host with cert-dir":        {[]string{"--cert-host", "a", "--cert-dir", "/tls"}, "--cert-host does not go with --cert-dir"},
+		"cert-leaf-duration":             {[]string{"--cert-leaf-duration", "0s"}, "--cert-leaf-duration: it cannot be shorter than 1s"},
+		"cert-ca-duration":               {[]string{"--cert-ca-duration", "59s"}, "--cert-ca-duration: it cannot be shorter than 1m0s"},
+		"cert-ca-duration of leaf":       {[]string{"--cert-ca-duration", "1h", "--cert-leaf-duration", "1h"}, "--cert-ca-duration: 1h0m0s is not longer than --cert-leaf-duration, 1h0m0s"},
+		"zap-log-level":                  {[]string{"--zap-log-level", "loud"}, `invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"; see stepgate-webhook serve --help`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -95,7 +89,7 @@ func TestFailures(t *testing.T) {
 		"not in a Pod":        {"", "not running in a Pod: --kubeconfig is needed"},
 		"no such kubeconfig":  {"--kubeconfig /nonexistent/kubeconfig", "--kubeconfig: stat /nonexistent/kubeconfig: no such file or directory"},
 		"a broken kubeconfig": {"--kubeconfig " + broken, "--kubeconfig: "},
-		"files, not in a Pod": {"--cert-mode files --cert-dir /tls", "not running in a Pod: --kubeconfig is needed"},
+		"files, not in a Pod": {"--cert-dir /tls", "not running in a Pod: --kubeconfig is needed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -122,9 +116,9 @@ func TestHelp(t *testing.T) {
 			continue
 		}
 		for _, flag := range []string{
-			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "spec-settling", "pin", "hold", "release", "argocd-server-account", "argocd-controller-account",
+			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "spec-settling", "pin", "hold", "release", "argocd-server-account",
 			"argocd-applicationset-account", "bypass-user", "approver", "approver-group", "approve-four-eyes", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
-			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "cert-leaf-duration", "cert-ca-duration", "webhook-configuration", "mutating-webhook-configuration", "zap-log-level",
+			"cert-dir", "cert-host", "cert-leaf-duration", "cert-ca-duration", "installation", "zap-log-level",
 		} {
 			g.Expect(out).To(ContainSubstring("--" + flag + " "))
 		}

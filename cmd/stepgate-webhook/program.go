@@ -110,13 +110,18 @@ func either(a, b context.Context) (context.Context, context.CancelFunc) {
 	return both, func() { stop(); cancel() }
 }
 
+// barrierAbove is the number of Applications up to which a LIST of their metadata costs no more than a write barrier,
+// which is a write for the API server and etcd, and an event for everybody who watches Applications.
+const barrierAbove = 100
+
 // readerOf proves what is known by the barrier, if there is one.
 func readerOf(
-	b *flags.Barrier, live *siblings.APIServer, known *siblings.Cache, c *kube.Cluster, metrics *record.Metrics,
+	o *flags.Options, live *siblings.APIServer, known *siblings.Cache, c *kube.Cluster, metrics *record.Metrics,
 ) *siblings.Reader {
 	reader := siblings.NewReader(live, known)
-	if b.Application == "" {
+	if !o.Barrier {
 		return reader
 	}
-	return reader.WithBarrier(siblings.NewBarrier(c.Versions, b.Name(), known, metrics), known, b.Above)
+	barrier := siblings.NewBarrier(c.Versions, o.Installation.Barrier(), known, metrics)
+	return reader.WithBarrier(barrier, known, barrierAbove)
 }

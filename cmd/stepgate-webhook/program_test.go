@@ -60,7 +60,7 @@ func TestProgramIsNotBuilt(t *testing.T) {
 	taken := listen(t)
 	for name, tc := range map[string]struct{ args, want string }{
 		"when the webhook's address is in use": {"--webhook-bind-address " + taken, "listen tcp " + taken},
-		"when the certificate is missing":      {"--cert-mode files --cert-dir " + t.TempDir(), "is not usable"},
+		"when the certificate is missing":      {"--cert-dir " + t.TempDir(), "is not usable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := build(t, tc.args)

@@ -14,8 +14,8 @@ import (
 
 func newServe() *cobra.Command {
 	o := &flags.Options{}
-	return serve.NewCommand(o, "Serve the admission webhook", "  stepgate serve --mode audit --cert-secret "+
-		"stepgate/stepgate-ca --cert-dns-name stepgate.stepgate.svc",
+	return serve.NewCommand(o, "Serve the admission webhook",
+		"  stepgate serve --mode audit --installation stepgate/stepgate",
 		func(ctx context.Context, config settings.Config) error { return serveWebhook(ctx, o, config) })
 }
 
@@ -28,9 +28,7 @@ func serveWebhook(ctx context.Context, o *flags.Options, config settings.Config)
 	logr.FromContextOrDiscard(ctx).Info("serving", "version", command.ThisBuild().Version, "address",
 		p.server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
 		"gateRollbacks", config.GateRollbacks, "pin", config.Pin.String(), "hold", config.Hold, "release", config.Release,
-		"start", o.Starts,
-		"applicationNamespaces", o.Gate.Namespaces, "syncWindows", o.Gate.SyncWindows,
-		"certMode", o.Certificates.Mode, "webhookConfigurations", o.Certificates.Configurations.Validating,
-		"mutatingWebhookConfigurations", o.Certificates.Configurations.Mutating)
+		"start", o.Starts, "applicationNamespaces", o.Gate.Namespaces, "syncWindows", o.Gate.SyncWindows,
+		"installation", o.Installation.Name(), "certDir", o.Certificates.Dir)
 	return p.run(ctx)
 }

@@ -46,7 +46,7 @@ func newStarts(
 	if err != nil {
 		return nil, err
 	}
-	lock, err := serve.NewLock(c.Clientset, "--start-lease", lease, identity)
+	lock, err := serve.NewLock(c.Clientset, "--start", lease, identity)
 	if err != nil {
 		return nil, err
 	}

@@ -275,12 +275,11 @@ func settingsOf(d *appsv1.Deployment) (*doctor.Flags, error) {
 	}
 	s := &doctor.Flags{
 		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(),
-		Barrier: o.Barrier.Name(), Starts: o.Starts, Lease: o.Start.Lease(), OwnCA: o.Certificates.Mode == "self",
-		ClientCA:   o.Client.CAFile != "",
-		Validating: o.Certificates.Configurations.Validating, Mutating: o.Certificates.Configurations.Mutating,
+		Starts: o.Starts, OwnCA: o.Certificates.Dir == "", ClientCA: o.Client.CAFile != "",
+		Installation: o.Installation.Name(), Lease: o.Installation.Start(), CASecret: o.Installation.CA(),
 	}
-	if s.OwnCA {
-		s.CASecret, err = o.Certificates.SecretName()
+	if o.Barrier {
+		s.Barrier = o.Installation.Barrier()
 	}
-	return s, err
+	return s, nil
 }

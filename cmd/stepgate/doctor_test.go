@@ -61,7 +61,7 @@ func TestSettingsOf(t *testing.T) {
 	}
 	s, err := settingsOf(deployment(
 		"serve", "--mode=audit", "--pin=qualified", "--application-namespaces=argocd", "--application-namespaces=team-*", "--bypass-user=alice", "--flag-of-the-future=1",
-		"--webhook-configuration=stepgate", "--cert-mode=self", "--cert-secret=stepgate/stepgate-ca", "--cert-dns-name=stepgate.stepgate.svc", "--zap-log-level=info",
+		"--installation=stepgate/gate", "--zap-log-level=info",
 	))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Gate.Mode).To(Equal(settings.Audit))
@@ -72,8 +72,8 @@ func TestSettingsOf(t *testing.T) {
 	g.Expect(s.Gated("default")).To(BeFalse())
 	g.Expect(s.Projects).To(Equal("argocd"), "the default")
 	g.Expect(s.OwnCA).To(BeTrue())
-	g.Expect(s.CASecret.String()).To(Equal("stepgate/stepgate-ca"))
-	g.Expect(s.Validating).To(ConsistOf("stepgate"))
+	g.Expect(s.CASecret.String()).To(Equal("stepgate/gate-ca"))
+	g.Expect(s.Installation).To(Equal("gate"))
 	for _, args := range [][]string{nil, {"selftest"}, {"serve", "--mode=strict"}} {
 		_, err := settingsOf(deployment(args...))
 		g.Expect(err).To(HaveOccurred(), "%q", args)

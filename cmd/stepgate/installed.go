@@ -62,10 +62,14 @@ func readInstallation(ctx context.Context, clientset kubernetes.Interface, names
 			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s",
 				d.Namespace, d.Name, err)), nil
 		}
-		return installed{
-			config: config, projects: o.Gate.Projects(), places: o.MaxUpdate.Namespace, kinds: o.Verify.Kinds(),
+		gate := installed{
+			config: config, projects: o.Gate.Projects(), kinds: o.Verify.Kinds(),
 			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
-		}, nil
+		}
+		if config.MaxUpdate {
+			gate.places = o.Installation.Namespace()
+		}
+		return gate, nil
 	}
 	return defaults("the default settings of stepgate, because no installation was found"), nil
 }

@@ -23,7 +23,7 @@ import (
 // TestThePlacesOfTheInstallation are read where it keeps maxUpdate. Who may not read them is told so, and nothing wrong.
 func TestThePlacesOfTheInstallation(t *testing.T) {
 	g := NewWithT(t)
-	keeps := deployment("--max-update", "--max-update-namespace=stepgate", "--mode=enforce")
+	keeps := deployment("--max-update", "--installation=stepgate/gate", "--mode=enforce")
 	text := `{"applicationSet":"argocd/guestbook","places":[{"application":"engineering-prod-guestbook","uid":"prod","step":2,` +
 		`"operation":"1","version":"1","at":"` + time.Now().UTC().Format(time.RFC3339) + `"}]}`
 	clientset := fake.NewClientset(keeps, &corev1.ConfigMap{

@@ -110,7 +110,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	}
 	g.Expect(registered()).To(Equal(all))
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values",
-		"--set=pin.mode=qualified,webhook.labels.a=b")
+		"--set=pin.mode=qualified,webhook.annotations.a=b")
 	g.Expect(registered()).To(Equal(all))
 	run("rollback", "stepgate", "1", "--namespace=lifecycle")
 	g.Expect(registered()).To(Equal(all))

@@ -37,7 +37,7 @@ var installations = map[string]part{
 	"with the defaults": {
 		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
 		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicy $NAME-evidence"},
-		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--cert-mode=self", "--cert-secret=gates/$NAME-ca"},
+		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--installation=gates/$NAME"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
 			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "hold.stepgate.io annotations.stepgate.io",
@@ -54,14 +54,14 @@ var installations = map[string]part{
 	"starting what is due": {
 		values: "{config: {mode: enforce}, start: {enabled: true}, pin: {mode: qualified}}",
 		has:    []string{"Role $NAME-start", "RoleBinding $NAME-start"},
-		args:   []string{"--start=true", "--pin=qualified", "--start-lease=gates/$NAME-start"},
+		args:   []string{"--start=true", "--pin=qualified"},
 	},
 	"telling people": {
 		values: "{config: {mode: enforce}, notifications: {enabled: true}}",
 		has: []string{"Deployment $NAME-reporter", "ServiceAccount $NAME-reporter", "ClusterRole $NAME-reporter", "Role argocd/$NAME-reporter-argocd", "RoleBinding argocd/$NAME-reporter-argocd",
 			"Role $NAME-reporter-sent", "RoleBinding $NAME-reporter-sent", "ValidatingAdmissionPolicy $NAME-reporter", "ValidatingAdmissionPolicyBinding $NAME-reporter"},
 		lacks:        []string{"ValidatingAdmissionPolicy $NAME-configmaps", "PodDisruptionBudget $NAME-reporter"},
-		reporterArgs: []string{"--mode=enforce", "--argocd-namespace=argocd", "--notifications-state=gates/$NAME-notifications"},
+		reporterArgs: []string{"--mode=enforce", "--argocd-namespace=argocd", "--notifications=true"},
 		fields: map[string]string{
 			"Role argocd/$NAME-reporter-argocd {.rules[*].resourceNames}":             `["argocd-notifications-cm"] ["argocd-notifications-secret"]`,
 			"ValidatingAdmissionPolicy $NAME-reporter {.spec.validations[0].message}": "of ConfigMaps, stepgate's reporter may only write the one that keeps what it has sent",
@@ -95,7 +95,7 @@ var installations = map[string]part{
 		values: "{config: {mode: enforce}, certs: {mode: certManager}}",
 		has:    []string{"Certificate $NAME-tls", "Certificate $NAME-ca", "Issuer $NAME-ca", "Issuer $NAME-selfsigned"},
 		lacks:  []string{"Secret $NAME-ca", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME-secrets"},
-		args:   []string{"--cert-mode=files", "--cert-dir=/tls"},
+		args:   []string{"--cert-dir=/tls"},
 		fields: map[string]string{"Deployment $NAME {.spec.template.spec.volumes[?(@.name=='tls')].secret.secretName}": "$NAME-tls"},
 	},
 	"with a certificate of one's own": {
@@ -144,7 +144,7 @@ var additions = map[string]part{
 		},
 	},
 	"and monitoring": {
-		values: "metrics: {serviceMonitor: {enabled: true, namespace: monitoring, renderMode: alwaysRender, additionalLabels: {prometheus: main}}, prometheusRule: {enabled: true, namespace: monitoring}, grafanaDashboard: {enabled: true}}",
+		values: "metrics: {serviceMonitor: {enabled: true, namespace: monitoring, renderMode: alwaysRender, additionalLabels: {prometheus: main}}, prometheusRule: {enabled: true}, grafanaDashboard: {enabled: true}}",
 		has:    []string{"ServiceMonitor monitoring/$NAME", "PrometheusRule monitoring/$NAME", "ConfigMap $NAME-dashboard"},
 		fields: map[string]string{"ServiceMonitor $NAME {.spec.namespaceSelector.matchNames} {.metadata.labels.prometheus}": `["gates"] main`},
 	},
@@ -182,11 +182,11 @@ var additions = map[string]part{
 		fields: map[string]string{"Deployment $NAME {.spec.replicas}": "1"},
 	},
 	"and a share of the API server, with two families of addresses": {
-		values: "{flowControl: {enabled: true, matchingPrecedence: 800}, service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4], labels: {exposed: 'no'}}}",
+		values: "{flowControl: {enabled: true}, service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4]}}",
 		has:    []string{"FlowSchema $NAME", "PriorityLevelConfiguration $NAME"},
 		fields: map[string]string{
-			"FlowSchema $NAME {.spec.matchingPrecedence} {.spec.priorityLevelConfiguration.name}": "800 $NAME",
-			"Service $NAME {.spec.ipFamilyPolicy} {.spec.ipFamilies} {.metadata.labels.exposed}":  `PreferDualStack ["IPv4"] no`, "Service $NAME-metrics {.spec.ipFamilyPolicy}": "PreferDualStack",
+			"FlowSchema $NAME {.spec.matchingPrecedence} {.spec.priorityLevelConfiguration.name}": "900 $NAME",
+			"Service $NAME {.spec.ipFamilyPolicy} {.spec.ipFamilies}":                             `PreferDualStack ["IPv4"]`, "Service $NAME-metrics {.spec.ipFamilyPolicy}": "PreferDualStack",
 		},
 	},
 	"and callers with certificates, and an image from elsewhere": {
@@ -201,21 +201,21 @@ var additions = map[string]part{
 	},
 	"and answers for Argo CD's UI": {
 		values: "{ui: {enabled: true, tokenSecret: {name: stepgate-ui}}, networkPolicy: {enabled: true}, reporter: {replicas: 2, egress: [{to: [{ipBlock: {cidr: 10.0.0.1/32}}]}]}," +
-			" extraEnv: [{name: SSL_CERT_FILE, value: /ca}], image: {tag: v9}}",
+			" container: {env: [{name: SSL_CERT_FILE, value: /ca}]}, pod: {dnsPolicy: Default}, image: {tag: v9}}",
 		has:          []string{"Service $NAME-ui", "Deployment $NAME-reporter", "Service $NAME-reporter-metrics", "NetworkPolicy $NAME-reporter"},
 		reporterArgs: []string{"--ui-bind-address=:8082", "--ui-token-file=/ui/token"},
 		fields: map[string]string{
-			"Service $NAME-ui {.spec.ports[*].port} {.spec.ports[*].targetPort} {.spec.selector['app\\.kubernetes\\.io/component']}":                                      "8082 ui reporter",
-			"Deployment $NAME-reporter {.spec.template.spec.volumes[?(@.name=='ui')].secret.secretName} {.spec.template.spec.volumes[?(@.name=='ui')].secret.optional}":   "stepgate-ui true",
-			"Deployment $NAME-reporter {.spec.replicas} {.spec.template.spec.containers[0].env[0].name} {.spec.template.spec.containers[0].image}":                        "2 SSL_CERT_FILE ghcr.io/stepgate/stepgate-reporter:v9",
-			"NetworkPolicy $NAME-reporter {.spec.ingress[1].ports[*].port} {.spec.ingress[1].from[0].namespaceSelector.matchLabels} {.spec.egress[*].to[0].ipBlock.cidr}": `ui {"kubernetes.io/metadata.name":"argocd"} 10.0.0.1/32`,
+			"Service $NAME-ui {.spec.ports[*].port} {.spec.ports[*].targetPort} {.spec.selector['app\\.kubernetes\\.io/component']}":                                               "8082 ui reporter",
+			"Deployment $NAME-reporter {.spec.template.spec.volumes[?(@.name=='ui')].secret.secretName} {.spec.template.spec.volumes[?(@.name=='ui')].secret.optional}":            "stepgate-ui true",
+			"Deployment $NAME-reporter {.spec.replicas} {.spec.template.spec.containers[0].env[0].name} {.spec.template.spec.dnsPolicy} {.spec.template.spec.containers[0].image}": "2 SSL_CERT_FILE Default ghcr.io/stepgate/stepgate-reporter:v9",
+			"NetworkPolicy $NAME-reporter {.spec.ingress[1].ports[*].port} {.spec.ingress[1].from[0].namespaceSelector.matchLabels} {.spec.egress[*].to[0].ipBlock.cidr}":          `ui {"kubernetes.io/metadata.name":"argocd"} 10.0.0.1/32`,
 			"NetworkPolicy $NAME {.spec.ingress[*].ports[*].port}": "webhook metrics",
 		},
 	},
 	"and three replicas": {
-		values: "{replicaCount: 3, podDisruptionBudget: {minAvailable: 50%}, shutdownDelay: 20s, terminationGracePeriodSeconds: 40, config: {bypassUsers: [alice]}, approvals: {groups: ['oidc:sre'], fourEyes: true}}",
+		values: "{replicaCount: 3, podDisruptionBudget: {maxUnavailable: 50%}, shutdownDelay: 20s, config: {bypassUsers: [alice]}, approvals: {groups: ['oidc:sre'], fourEyes: true}}",
 		args:   []string{"--shutdown-delay=20s", "--bypass-user=alice", "--approver-group=oidc:sre", "--approve-four-eyes=true"},
-		fields: map[string]string{"PodDisruptionBudget $NAME {.spec.minAvailable}": "50%", "Deployment $NAME {.spec.template.spec.terminationGracePeriodSeconds}": "40"},
+		fields: map[string]string{"PodDisruptionBudget $NAME {.spec.maxUnavailable}": "50%", "Deployment $NAME {.spec.template.spec.terminationGracePeriodSeconds}": "30"},
 	},
 }
 

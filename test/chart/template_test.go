@@ -153,12 +153,10 @@ func TestBadValues(t *testing.T) {
 		"a certificate mode":                   {"certs.mode=cert-manager", "at '/certs/mode'"},
 		"a delay without unit":                 {"shutdownDelay=10", "at '/shutdownDelay': got number, want string"},
 		"a digest":                             {"image.digest=latest", "image.digest: "},
-		"both of a budget":                     {"podDisruptionBudget.minAvailable=1,podDisruptionBudget.maxUnavailable=1", "podDisruptionBudget: set minAvailable or maxUnavailable, not both"},
 		"the kubelet's port":                   {"hostNetwork=true", "webhook.port: 10250 is the kubelet's"},
 		"no Secret":                            {"certs.mode=external", "certs.external.secretName: "},
 		"a Secret that is not used":            {"certs.external.secretName=tls", "certs.external: "},
 		"an issuer without name":               {"certs.mode=certManager,certs.certManager.issuerRef.kind=ClusterIssuer", "certs.certManager.issuerRef: "},
-		"no time to drain":                     {"shutdownDelay=25s", "terminationGracePeriodSeconds: 30 is too short"},
 		"one port for two":                     {"metrics.port=10250", "metrics.port: 10250 is in use"},
 		"the port of the probes":               {"webhook.port=8081", "webhook.port: 8081"},
 		"a monitor without metrics":            {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.enabled: "},
@@ -171,8 +169,12 @@ func TestBadValues(t *testing.T) {
 		"no replica in enforce mode":           {"config.mode=enforce,replicaCount=0", "replicaCount: with 0 replicas and failurePolicy Fail"},
 		"no replica with Fail":                 {"webhook.failurePolicy=Fail,replicaCount=0", "replicaCount: with 0 replicas and failurePolicy Fail"},
 		"no account":                           {"serviceAccount.create=false", "serviceAccount.name: with serviceAccount.create=false, name the service account"},
-		"the handler of a probe":               {"livenessProbe.httpGet.path=/x", "livenessProbe.httpGet: take it out"},
-		"another handler of a probe":           {"startupProbe.exec.command={true}", "startupProbe.exec: take it out"},
+		"a field that the chart writes":        {"pod.tolerations[0].operator=Exists", "pod.tolerations: take it out"},
+		"one of the container":                 {"container.livenessProbe.periodSeconds=1", "container.livenessProbe: take it out"},
+		"one of the ServiceMonitor":            {"metrics.serviceMonitor.endpoint.port=https", "metrics.serviceMonitor.endpoint.port: take it out"},
+		"a value that there was":               {"terminationGracePeriodSeconds=60", "additional properties 'terminationGracePeriodSeconds' not allowed"},
+		"one that there was, deeper":           {"log.timeEncoding=epoch", "at '/log': additional properties 'timeEncoding' not allowed"},
+		"the port of the UI's answers":         {"ui.enabled=true,ui.tokenSecret.name=a,metrics.port=8082", "metrics.port: 8082 is in use"},
 		"Secrets as evidence":                  {"config.verify.kinds={jobs.v1.batch,secrets.v1}", "config.verify.kinds: secrets.v1 hold secrets"},
 		"a test where no pattern gates":        {"argocd.applicationNamespaces={a-*},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
 		"a test where nothing is gated":        {"argocd.applicationNamespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
@@ -182,6 +184,18 @@ func TestBadValues(t *testing.T) {
 			_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--set="+tc.set)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
+	}
+}
+
+// A replica that ends has the time to serve, and to finish its calls.
+func TestTimeToDrain(t *testing.T) {
+	for set, want := range map[string]string{
+		"shutdownDelay=10s": "30", "shutdownDelay=40s": "47", "shutdownDelay=20s,webhook.timeoutSeconds=10": "35",
+	} {
+		g := NewWithT(t)
+		text, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--set="+set)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(text).To(ContainSubstring("terminationGracePeriodSeconds: "+want+"\n"), set)
 	}
 }
 

@@ -213,7 +213,6 @@ func TestMutatingModes(t *testing.T) {
 				case "Deployment":
 					args := argumentsOf(g, o, "spec", "template", "spec", "containers")
 					g.Expect(args).To(ContainElement("--pin=" + tc.want))
-					g.Expect(args).To(ContainElement("--mutating-webhook-configuration=stepgate"), "it has another webhook")
 				case "ClusterRole":
 					text, err := o.MarshalJSON()
 					g.Expect(err).NotTo(HaveOccurred())
@@ -250,12 +249,12 @@ func TestAccountsOfArgoCD(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"the manifests, and argo-helm":   {nil, []string{"argocd:argocd-server", "argocd:argocd-application-controller", "argocd:argocd-applicationset-controller"}},
-		"in another namespace":           {[]string{"--set=argocd.namespace=cd"}, []string{"cd:argocd-server", "cd:argocd-application-controller", "cd:argocd-applicationset-controller"}},
-		"OpenShift GitOps":               {[]string{"--set=argocd.installation=openshift-gitops"}, []string{"openshift-gitops:openshift-gitops-argocd-server", "openshift-gitops:openshift-gitops-argocd-application-controller", "openshift-gitops:openshift-gitops-applicationset-controller"}},
-		"the operator":                   {[]string{"--set=argocd.installation=operator,argocd.namespace=team,argocd.instance=cd"}, []string{"team:cd-argocd-server", "team:cd-argocd-application-controller", "team:cd-applicationset-controller"}},
-		"names of your own, in part":     {[]string{"--set=argocd.serverAccounts={alice}"}, []string{"alice", "argocd:argocd-application-controller", "argocd:argocd-applicationset-controller"}},
-		"names of your own, two of them": {[]string{"--set=argocd.applicationSetAccounts={a,b}"}, []string{"argocd:argocd-server", "argocd:argocd-application-controller", "a", "b"}},
+		"the manifests, and argo-helm":   {nil, []string{"argocd:argocd-server", "argocd:argocd-applicationset-controller"}},
+		"in another namespace":           {[]string{"--set=argocd.namespace=cd"}, []string{"cd:argocd-server", "cd:argocd-applicationset-controller"}},
+		"OpenShift GitOps":               {[]string{"--set=argocd.installation=openshift-gitops"}, []string{"openshift-gitops:openshift-gitops-argocd-server", "openshift-gitops:openshift-gitops-applicationset-controller"}},
+		"the operator":                   {[]string{"--set=argocd.installation=operator,argocd.namespace=team,argocd.instance=cd"}, []string{"team:cd-argocd-server", "team:cd-applicationset-controller"}},
+		"names of your own, in part":     {[]string{"--set=argocd.serverAccounts={alice}"}, []string{"alice", "argocd:argocd-applicationset-controller"}},
+		"names of your own, two of them": {[]string{"--set=argocd.applicationSetAccounts={a,b}"}, []string{"argocd:argocd-server", "a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

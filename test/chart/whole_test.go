@@ -281,11 +281,14 @@ func (r *rendering) rightsAreBound(g *WithT) {
 
 // rightsAreUsed asserts that each account has a right if, and only if, the arguments make its program use it.
 func (r *rendering) rightsAreUsed(g *WithT) {
-	name := r.fullName()
+	name, own := r.fullName(), "serve" // own stands for a CA of its own
+	if slices.Contains(argumentsOf(g, r.deployment(), "spec", "template", "spec", "containers"), "--cert-dir=/tls") {
+		own = ""
+	}
 	r.uses(g, r.deployment(), map[string]string{
 		"patch applications": "--release=true", "create leases": "--start=true",
-		"update leases " + name + "-start": "--start=true", "create secrets": "--cert-mode=self", "watch secrets": "--cert-mode=self",
-		"patch validatingwebhookconfigurations": "--cert-mode=self", "watch appprojects": "--sync-windows=true",
+		"update leases " + name + "-start": "--start=true", "create secrets": own, "watch secrets": own,
+		"patch validatingwebhookconfigurations": own, "watch appprojects": "--sync-windows=true",
 		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
 		"create configmaps": "--max-update=true", "delete configmaps": "--max-update=true",
 		"watch jobs": "--verify-kinds=jobs.v1.batch", "create analysisruns": "--verify-create=true",
@@ -296,7 +299,7 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 	if r.reporter() == nil {
 		return
 	}
-	telling := "--notifications-state=gates/" + name + "-notifications"
+	telling := "--notifications=true"
 	r.uses(g, r.reporter(), map[string]string{
 		"watch applications": "serve", "watch appprojects": "--sync-windows=true", "watch jobs": "--verify-kinds=jobs.v1.batch",
 		"create events": telling, "create leases": telling, "create configmaps": telling,

@@ -64,6 +64,21 @@ func TestTheRuleIsShort(t *testing.T) {
 	g.Expect(len(words)).To(BeNumerically("<=", 1300), "words of docs/rule.md: say it shorter, or ask less")
 }
 
+// mostFlags and mostValues are the flags of `stepgate-webhook serve`, and the values of the chart. What nobody would set is
+// a constant, and what Kubernetes has is passed on in a map: pod, container.
+const mostFlags, mostValues = 42, 125
+
+func TestThereIsLittleToSet(t *testing.T) {
+	g := NewWithT(t)
+	rows := func(page, row string) int { return len(regexp.MustCompile(`(?m)^\| `+"`"+row).FindAllString(page, -1)) }
+	_, serve, found := strings.Cut(read(g, "docs/reference/flags.md"), "### stepgate-webhook serve\n")
+	g.Expect(found).To(BeTrue())
+	serve, _, _ = strings.Cut(serve, "\n### ")
+	g.Expect(rows(serve, "--")).To(And(BeNumerically(">", 10), BeNumerically("<=", mostFlags)), "flags of the gate")
+	values := rows(read(g, "docs/reference/values.md"), "")
+	g.Expect(values).To(And(BeNumerically(">", 10), BeNumerically("<=", mostValues)), "values of the chart")
+}
+
 // tableMarks are the numbers of rows, and what separates cells.
 var tableMarks = regexp.MustCompile(`(?m)^\| \d+ \||\||---`)
 

@@ -1,12 +1,16 @@
 package faults
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/load"
 	"github.com/stepgate/stepgate/test/release"
 )
@@ -21,12 +25,17 @@ func TestF45_WriteBarrier(t *testing.T) {
 	const name = "stepgate-proof"
 	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
 		Registration: release.Registration{Name: name, Namespaces: []string{"none"}}, APIServer: proxy.URL(),
-		Args: []string{"--write-barrier-above=0", "--spec-settling=0"}, Barrier: true,
+		Args: []string{"--spec-settling=0"}, Barrier: true,
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(replica.Kill)
 	_, err = release.CreateBarrier(f.ctx, f.Environment, name)
 	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(guestbook.Crowd(f.ctx, f.Admin, f.quiet.Dev)).To(Succeed())
+	t.Cleanup(func() {
+		f.Expect(f.Admin.DeleteAllOf(context.Background(), &argo.Application{},
+			client.InNamespace(f.quiet.Dev.Namespace), client.HasLabels{guestbook.CrowdLabel})).To(Succeed())
+	})
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	asker := f.asker(replica)
 	proven := func() float64 {

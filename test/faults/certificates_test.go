@@ -21,7 +21,7 @@ func TestF15_ExpiredFiles(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
 		Registration: release.Registration{Name: name, Namespaces: []string{"files"}},
-		CertArgs:     []string{"--cert-mode=files", "--cert-dir=" + dir}, Args: []string{"--spec-settling=0"},
+		CertArgs:     []string{"--cert-dir=" + dir}, Args: []string{"--spec-settling=0"},
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	defer func() {

@@ -95,7 +95,7 @@ func manifests(helm string) (map[string]string, error) {
 	}
 	folder := filepath.Join(config, "base")
 	files := map[string]string{filepath.Join(folder, "namespace.yaml"): namespace}
-	files[filepath.Join(folder, "kustomization.yaml")] = kustomization("stepgate in audit mode with --cert-mode self, "+
+	files[filepath.Join(folder, "kustomization.yaml")] = kustomization("stepgate in audit mode with a CA of its own, "+
 		"for Kubernetes 1.30 and later.",
 		map[string]any{
 			"kind": "Kustomization", "resources": append([]string{"namespace.yaml"}, write(files, folder, base)...),

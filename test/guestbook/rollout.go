@@ -2,9 +2,11 @@ package guestbook
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,6 +40,25 @@ func Create(
 		}
 	}
 	return r, nil
+}
+
+// CrowdLabel is of the Applications of a crowd.
+const CrowdLabel = "crowd"
+
+// Crowd creates 101 Applications with the label of a step, which no ApplicationSet controls: a LIST of the step is so long
+// that stepgate uses the write barrier instead.
+func Crowd(ctx context.Context, admin client.Client, of *argo.Application) error {
+	for i := range 101 {
+		app := of.DeepCopy()
+		app.ObjectMeta = metav1.ObjectMeta{
+			Namespace: of.Namespace, Name: fmt.Sprintf("crowd-%d", i),
+			Labels: map[string]string{StepLabel: of.Labels[StepLabel], CrowdLabel: "true"},
+		}
+		if err := admin.Create(ctx, app); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Tick moves the clock of the statuses on by two seconds, or by more if it would fall further behind; Argo CD's times

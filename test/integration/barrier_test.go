@@ -18,11 +18,14 @@ import (
 // TestADecisionIsTrueAtOnceWithTheWriteBarrier is TestADecisionIsTrueAtOnce with a barrier in place of every LIST,
 // under the rights of config/.
 func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
-	r := newRolloutNotReady(t, release.Options{Args: []string{"--write-barrier-above=0"}, Barrier: true})
+	r := newRolloutNotReady(t, release.Options{Barrier: true})
 	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
 	r.waitUntilCalled()
+	dev, err := r.App(r.ctx, "dev")
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(guestbook.Crowd(r.ctx, shared.Admin, dev)).To(Succeed())
 	count := func(kind string) float64 {
 		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind, "result", "ok")
 		r.Expect(err).NotTo(HaveOccurred())

@@ -107,7 +107,7 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	dir := t.TempDir()
 	ca, err := release.MountFiles(dir, time.Hour)
 	g.Expect(err).NotTo(HaveOccurred())
-	r := newRolloutNotReady(t, release.Options{CertArgs: []string{"--cert-mode=files", "--cert-dir=" + dir}})
+	r := newRolloutNotReady(t, release.Options{CertArgs: []string{"--cert-dir=" + dir}})
 
 	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).Should(MatchError(ContainSubstring("caBundle")))
 	r.setBundle(ca)

@@ -10,15 +10,12 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// barrierName is the name of the Application that an instance of a name writes.
-func barrierName(name string) string { return name + "-barrier" }
-
 // CreateBarrier creates the Application that the chart creates with writeBarrier.enabled, for an instance that is
 // installed from config/. By its ClusterRole, the instance may patch it.
 func CreateBarrier(ctx context.Context, e *environment.Environment, name string) (*argo.Application, error) {
 	app := &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: name, Name: barrierName(name), Annotations: map[string]string{
+			Namespace: name, Name: name + "-barrier", Annotations: map[string]string{
 				"argocd.argoproj.io/skip-reconcile": "true",
 			},
 		},

@@ -122,8 +122,8 @@ func (r *Replica) deploy(ctx context.Context, e *environment.Environment, chart 
 	}
 	serve := append(replaceFlags(pod.Containers[0].Args, here), "--kubeconfig="+kubeconfig)
 	for _, arg := range serve {
-		if name, ok := strings.CutPrefix(arg, "--webhook-configuration="); ok {
-			r.Name = name
+		if installation, ok := strings.CutPrefix(arg, "--installation="); ok {
+			_, r.Name, _ = strings.Cut(installation, "/")
 		}
 	}
 	return r.start(ctx, e, serve)

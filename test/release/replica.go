@@ -38,7 +38,7 @@ type Options struct {
 	Registration
 	// APIServer replaces the API server's address in its kubeconfig, for a proxy in between.
 	APIServer string
-	// CertArgs are the flags of the serving certificate; nil means --cert-mode self.
+	// CertArgs are the flags of the serving certificate; nil means a CA of its own.
 	CertArgs []string
 	// Args are added to the flags that it needs to run here.
 	Args []string
@@ -89,23 +89,21 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		return err
 	}
 	if o.CertArgs == nil {
-		o.CertArgs = []string{
-			"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1",
-		}
+		o.CertArgs = []string{"--cert-host=127.0.0.1"}
 	}
 	args := append([]string{
-		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--mutating-webhook-configuration=" +
-			o.Name, "--webhook-bind-address=" + r.Webhook,
+		"serve", "--kubeconfig=" + kubeconfig, "--installation=" + o.Name + "/" + o.Name,
+		"--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
 	if o.Starts {
-		args = append(args, "--start", "--start-lease="+o.Name+"/"+o.Name+"-start")
+		args = append(args, "--start")
 	}
 	if o.KeepsMaxUpdate {
-		args = append(args, "--max-update", "--max-update-namespace="+o.Name)
+		args = append(args, "--max-update")
 	}
 	if o.Barrier {
-		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))
+		args = append(args, "--write-barrier")
 	}
 	r.memoryLimit = o.MemoryLimit
 	return r.start(ctx, e, append(args, o.Args...))

@@ -19,14 +19,14 @@ func StartReporter(ctx context.Context, e *environment.Environment, o Options, a
 		return nil, err
 	}
 	serve := []string{
-		"serve", "--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + r.Metrics,
+		"serve", "--kubeconfig=" + kubeconfig, "--installation=" + o.Name + "/" + o.Name, "--metrics-bind-address=" + r.Metrics,
 		"--health-probe-bind-address=" + r.Probe,
 	}
 	if o.Notifies {
-		serve = append(serve, "--notifications-state="+o.Name+"/"+o.Name+"-notifications")
+		serve = append(serve, "--notifications")
 	}
 	if o.KeepsMaxUpdate {
-		serve = append(serve, "--max-update", "--max-update-namespace="+o.Name)
+		serve = append(serve, "--max-update")
 	}
 	if o.Starts {
 		serve = append(serve, "--start")

@@ -5,7 +5,7 @@ import "github.com/stepgate/stepgate/webhook/settings"
 // Config holds no operation.
 func Config() settings.Config {
 	return settings.Config{
-		ServerAccounts: []string{ArgoCDServer}, ControllerAccounts: []string{ApplicationController},
+		ServerAccounts:         []string{ArgoCDServer},
 		ApplicationSetAccounts: []string{ApplicationSetController}, BypassUsers: []string{"alice"},
 	}
 }

@@ -17,8 +17,13 @@ const (
 // IsApplicationSetController reports whether a user is an ApplicationSet controller of Argo CD: a configured account,
 // or any service account with the usual name. A wrong guess only takes an operation away for a moment.
 func (j *Judge) IsApplicationSetController(user string) bool {
-	return slices.Contains(j.Config.ApplicationSetAccounts, user) ||
-		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")
+	return slices.Contains(j.Config.ApplicationSetAccounts, user) || isServiceAccount(user, "applicationset-controller")
+}
+
+// isServiceAccount reports whether a user is a service account whose name ends like this. Whoever installs Argo CD chooses
+// what it begins with.
+func isServiceAccount(user, suffix string) bool {
+	return strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, suffix)
 }
 
 // ByArgoCD reports whether a controller of Argo CD writes, for texts: by its account, or as auto-sync, which names nobody.
@@ -35,12 +40,12 @@ func (j *Judge) AsksAgain(w *Write) bool {
 		w.Target.Operation.Automated && j.initiator(w.User) != InitiatorStepgate
 }
 
-// initiator names the writer for the metrics.
+// initiator names the writer for the metrics. No decision depends on who is an application controller, so a guess will do.
 func (j *Judge) initiator(user string) string {
 	switch {
 	case j.IsApplicationSetController(user):
 		return InitiatorApplicationSet
-	case slices.Contains(j.Config.ControllerAccounts, user):
+	case isServiceAccount(user, "application-controller"):
 		return InitiatorController
 	case slices.Contains(j.Config.ServerAccounts, user):
 		return InitiatorServer

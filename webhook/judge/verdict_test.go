@@ -40,11 +40,12 @@ func TestStricterThan(t *testing.T) {
 
 func TestInitiator(t *testing.T) {
 	j := New(settings.Config{
-		ServerAccounts: []string{"server"}, ControllerAccounts: []string{"controller"}, ApplicationSetAccounts: []string{"sets"},
+		ServerAccounts: []string{"server"}, ApplicationSetAccounts: []string{"sets"},
 	}, Dependencies{})
 	for user, want := range map[string]string{
 		"sets": "applicationset", "system:serviceaccount:argocd:argocd-applicationset-controller": "applicationset",
-		"controller": "controller", "server": "server", "kubernetes-admin": "other", "": "other",
+		"system:serviceaccount:gitops:cd-argocd-application-controller": "controller", "application-controller": "other",
+		"server": "server", "kubernetes-admin": "other", "": "other",
 	} {
 		NewWithT(t).Expect(j.initiator(user)).To(Equal(want), user)
 	}

@@ -40,6 +40,6 @@ func (u *unlisted) note(log logr.Logger, w *judge.Write, initiator string) {
 	}
 	u.logged.Add(w.User, nil, unlistedTTL)
 	log.Info("automated operation by an account that is not listed as a controller of Argo CD; if it is one, name it "+
-		"with --argocd-applicationset-account or --argocd-controller-account",
+		"with --argocd-applicationset-account",
 		"account", policy.ClientText(w.User))
 }

@@ -29,8 +29,6 @@ type Config struct {
 	Settling time.Duration
 	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
 	ServerAccounts []string
-	// ControllerAccounts name the initiator in metrics; no decision depends on them.
-	ControllerAccounts []string
 	// ApplicationSetAccounts are the user names of ApplicationSet controllers, beside every service account with the
 	// usual name. Their early operations are held.
 	ApplicationSetAccounts []string

@@ -4,9 +4,6 @@
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.runtimeClassName }}
-runtimeClassName: {{ . }}
-{{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -19,14 +16,20 @@ tolerations:
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- /* The templates of the webhook and of the reporter add these lists to their own. */}}
+{{- with omit .Values.pod "containers" "initContainers" "volumes" }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* The common settings of the webhook's Pods and of the Pod of `helm test`. */}}
 {{- define "stepgate.podSettings" -}}
 {{- if .Values.hostNetwork }}
 hostNetwork: true
+{{- if not .Values.pod.dnsPolicy }}
+dnsPolicy: ClusterFirstWithHostNet
 {{- end }}
-dnsPolicy: {{ default (ternary "ClusterFirstWithHostNet" "ClusterFirst" .Values.hostNetwork) .Values.dnsPolicy }}
+{{- end }}
 {{- with .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
@@ -35,19 +38,16 @@ priorityClassName: {{ . }}
 
 {{/* The arguments that say how the gate decides. The reporter has the same. */}}
 {{- define "stepgate.ruleArgs" -}}
+- --installation={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}
 - --mode={{ .Values.config.mode }}
 - --require={{ .Values.config.require }}
 - --pin={{ .Values.pin.mode }}
 - --gate-rollbacks={{ .Values.config.gateRollbacks }}
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
-- --spec-settling={{ .Values.config.specSettling }}
 - --hold={{ .Values.hold.enabled }}
 - --release={{ .Values.releaseWaiting.enabled }}
 - --start={{ ternary "true" "false" (ne (include "stepgate.starts" .) "") }}
 - --max-update={{ .Values.config.maxUpdate }}
-{{- if .Values.config.maxUpdate }}
-- --max-update-namespace={{ include "stepgate.namespace" . }}
-{{- end }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
 {{- range .Values.config.bypassUsers }}
@@ -70,9 +70,6 @@ priorityClassName: {{ . }}
 {{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.serverAccounts "part" "server") | fromYamlArray }}
 - {{ printf "--argocd-server-account=%s" . | quote }}
 {{- end }}
-{{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.controllerAccounts "part" "application-controller") | fromYamlArray }}
-- {{ printf "--argocd-controller-account=%s" . | quote }}
-{{- end }}
 {{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.applicationSetAccounts "part" "applicationset-controller") | fromYamlArray }}
 - {{ printf "--argocd-applicationset-account=%s" . | quote }}
 {{- end }}
@@ -85,7 +82,6 @@ priorityClassName: {{ . }}
 - --profiling={{ .Values.metrics.profiling }}
 - --zap-log-level={{ .Values.log.level }}
 - --zap-encoder={{ .Values.log.format }}
-- --zap-time-encoding={{ .Values.log.timeEncoding }}
 {{- end }}
 
 {{/* The arguments of `stepgate-webhook serve`. */}}
@@ -93,7 +89,7 @@ priorityClassName: {{ . }}
 - serve
 {{ include "stepgate.ruleArgs" . }}
 {{- if .Values.writeBarrier.enabled }}
-- --write-barrier={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-barrier
+- --write-barrier=true
 {{- end }}
 {{- range .Values.approvals.users }}
 - {{ printf "--approver=%s" . | quote }}
@@ -104,8 +100,6 @@ priorityClassName: {{ . }}
 {{- if .Values.config.verify.create }}
 - --verify-create=true
 {{- end }}
-- --webhook-configuration={{ include "stepgate.fullname" . }}
-- --mutating-webhook-configuration={{ include "stepgate.fullname" . }}
 {{- if .Values.webhook.clientCA.configMap }}
 - --client-ca-file=/client-ca/ca.crt
 {{- range .Values.webhook.clientCA.allowedNames }}
@@ -119,20 +113,10 @@ priorityClassName: {{ . }}
 - --tracing-sampling-rate-per-million={{ int $.Values.tracing.samplingRatePerMillion }}
 {{- end }}
 - --shutdown-delay={{ .Values.shutdownDelay }}
-{{- if eq .Values.certs.mode "self" }}
-- --cert-mode=self
-- --cert-secret={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-ca
-{{- if include "stepgate.hostIsAddress" . }}
-- --cert-ip-address={{ include "stepgate.host" . }}
-{{- else }}
-- --cert-dns-name={{ include "stepgate.host" . }}
-{{- end }}
-{{- else }}
-- --cert-mode=files
+{{- if ne .Values.certs.mode "self" }}
 - --cert-dir=/tls
-{{- end }}
-{{- if include "stepgate.starts" . }}
-- --start-lease={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-start
+{{- else if .Values.webhook.url }}
+- --cert-host={{ include "stepgate.host" . }}
 {{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
@@ -141,27 +125,16 @@ priorityClassName: {{ . }}
 
 {{/* The probes of a container. */}}
 {{- define "stepgate.probes" -}}
+# The process answers. It does so before it has listed anything, so that it needs no startup probe.
 livenessProbe:
   httpGet: {path: /healthz, port: probes}
-  {{- toYaml .Values.livenessProbe | nindent 2 }}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 3
+# It could answer a call. It asks the API server for that, which may take seconds.
 readinessProbe:
   httpGet: {path: /readyz, port: probes}
-  {{- toYaml .Values.readinessProbe | nindent 2 }}
-{{- with .Values.startupProbe }}
-startupProbe:
-  httpGet: {path: /healthz, port: probes}
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- end }}
-
-{{/* The environment of a container. */}}
-{{- define "stepgate.environment" -}}
-{{- with .Values.extraEnv }}
-env:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .Values.extraEnvFrom }}
-envFrom:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 2
 {{- end }}

@@ -3,10 +3,10 @@
 {{/* The name of both configurations, and their labels and annotations. */}}
 {{- define "stepgate.webhookMetadata" -}}
 {{- $annotations := dict "argocd.argoproj.io/sync-wave" "1" }}
-{{- if and (eq .Values.certs.mode "certManager") .Values.certs.certManager.addInjectorAnnotations }}
+{{- if eq .Values.certs.mode "certManager" }}
 {{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s-tls" (include "stepgate.namespace" .) (include "stepgate.fullname" .)) }}
 {{- end }}
-{{- include "stepgate.metadata" (dict "root" . "cluster" true "labels" .Values.webhook.labels "annotations" (merge (dict) .Values.webhook.annotations $annotations)) }}
+{{- include "stepgate.metadata" (dict "root" . "cluster" true "annotations" (merge (dict) .Values.webhook.annotations $annotations)) }}
 {{- end }}
 
 {{/* The address that the API server calls. Call it with a dict of root and path. */}}
