@@ -32,7 +32,7 @@ func kargoPlays() []gatedPlay {
 		}
 	}
 	for i := range all {
-		all[i].each, all[i].world, all[i].manual, all[i].limit = 1, true, true, 2*time.Minute
+		all[i].each, all[i].world, all[i].manual, all[i].limit = 1, true, true, 2*kargoWaits+2*time.Minute
 		all[i].hangs = true
 	}
 	return all
@@ -106,7 +106,7 @@ func kargoFollows(r *rollout) {
 
 // kargoSets gives each stage the parameter when the one before has it. No revision changes, so that the ApplicationSet
 // controller starts nothing (argo-cd 27949). Kargo asks a second time when Argo CD has compared the Application, and then
-// not before its step has timed out: its spec must not wait for those that the ApplicationSet controller may be writing.
+// not before five minutes: its spec must not wait for those that the ApplicationSet controller may be writing.
 func kargoSets(r *rollout) {
 	r.begin()
 	for _, m := range r.members {

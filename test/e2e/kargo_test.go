@@ -21,9 +21,11 @@ const (
 	kargoAccount = "system:serviceaccount:kargo:kargo-controller"
 	// kargoInfo is the entry of an operation by which Kargo knows its own ones again.
 	kargoInfo = "kargo.akuity.io/promotion"
-	// kargoStep is how long the step argocd-update may take unless a Stage says otherwise, and how long Kargo waits if
-	// nothing wakes it.
-	kargoStep = 5 * time.Minute
+	// kargoWaits is after how long Kargo looks again if nothing wakes it. A sync that is held may be one that nothing wakes
+	// it for: it has cleared the result of the last one.
+	kargoWaits = 5 * time.Minute
+	// kargoStep is how long the step argocd-update may take: its Stage sets retry.timeout, as works-with.md says.
+	kargoStep = 20 * time.Minute
 )
 
 // promotion is Kargo v1.11.2 at its step argocd-update, for one Application. It writes, reads and waits as
@@ -40,8 +42,9 @@ type promotion struct {
 
 	started, ended time.Time
 	writes         int
-	// seen is the Application as it was when Kargo last looked.
-	seen *argo.Application
+	// seen is the Application as it was when Kargo last looked, at looked.
+	seen   *argo.Application
+	looked time.Time
 }
 
 // promote begins the promotion of a member to what git has now.
@@ -77,6 +80,9 @@ func (p *promotion) woken() bool {
 	if time.Since(p.started) > kargoStep {
 		script.Fail("Kargo: the step timed out after %s", kargoStep)
 	}
+	if time.Since(p.looked) > kargoWaits {
+		return true
+	}
 	now, before := p.live(p.m), p.seen
 	if now.ResourceVersion == before.ResourceVersion {
 		return false
@@ -94,7 +100,7 @@ func (p *promotion) woken() bool {
 func (p *promotion) look() {
 	app := &argo.Application{}
 	script.Must(p.Admin.Get(p.ctx, p.key(p.m.name), app))
-	p.seen = app
+	p.seen, p.looked = app, time.Now()
 	phase, write := p.read(app)
 	switch {
 	case write:

@@ -38,5 +38,7 @@ var (
 
 // Kinds are all kinds of Events.
 func Kinds() []Kind {
-	return []Kind{held, released, denied, started, terminated, wouldBeDenied, bypassed, gateOff, exclusion, gateError, untold}
+	return []Kind{
+		held, released, denied, started, terminated, wouldBeDenied, bypassed, gateOff, exclusion, gateError, untold,
+	}
 }
