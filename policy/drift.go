@@ -22,7 +22,8 @@ func (in *Input) drifted(a *Application) bool {
 		a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
 	completed, ever := in.completedCompared(a)
 	return a.LastSync.AtCompared && (!a.LastFull.Patched || ever) || a.LastSync.SameSources &&
-		(since && recorded.healthyAt(a.Compared) && !a.hasLeft() || ever && completed.OperatedAt.Equal(a.LastOperation.StartedAt))
+		(since && recorded.healthyAt(a.Compared) && !a.hasLeft() ||
+			ever && completed.OperatedAt.Equal(a.LastOperation.StartedAt))
 }
 
 // hasLeft reports whether an Application has run what it is compared with, and something else since.

@@ -19,7 +19,8 @@ func StartReporter(ctx context.Context, e *environment.Environment, o Options, a
 		return nil, err
 	}
 	serve := []string{
-		"serve", "--kubeconfig=" + kubeconfig, "--installation=" + o.Name + "/" + o.Name, "--metrics-bind-address=" + r.Metrics,
+		"serve", "--kubeconfig=" + kubeconfig, "--installation=" + o.Name + "/" + o.Name,
+		"--metrics-bind-address=" + r.Metrics,
 		"--health-probe-bind-address=" + r.Probe,
 	}
 	if o.Notifies {

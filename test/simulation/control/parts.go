@@ -127,7 +127,7 @@ func ofFindings() []part {
 			`if false && b.Step <= last {`),
 		take("RefreshUnpolled", need, `b.Ends != policy.NoComparison && b.Step`, `b.Ends.Stale() && b.Step`),
 		take("FailedUnpolled", operation, `ends: AnotherRevision`, `ends: NoComparison`),
-		take("B3", drift, `(since && recorded.healthyAt(a.Compared) && !a.hasLeft() || ever && `, `(since && false && `),
+		take("B3", drift, `(since && recorded.healthyAt(a.Compared) && !a.hasLeft() ||`, `(since && false ||`),
 
 		take("Completed", done, `in.completed(a) && in.sees(a)`, `len(a.Ran) > 0 && in.sees(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
