@@ -8,9 +8,9 @@ import "slices"
 //
 // It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
-// second than the one of its last operation. That one has another clock: who has run the revision, and another one since,
-// has gone back. A new destination is no drift, nor is what a failed sync has left, nor what
-// somebody has patched to be Healthy.
+// second than the one of its last operation. The two times are of different clocks. So the record does not count for
+// an Application whose history has the revision, and another one after it: somebody has rolled it back. A new
+// destination is no drift, nor is what a failed sync has left, nor what somebody has patched to be Healthy.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.alteredSince(a) || a.LastSync.FinishedAt.IsZero() ||
 		a.LastFull.failed() && !a.LastFull.AtCompared ||

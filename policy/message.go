@@ -161,7 +161,7 @@ func Short(revision string) string {
 	return clean(revision)
 }
 
-// Revisions are those of sources, short; those that the dry sources are at are left out.
+// Revisions are the revisions of sources for a text, each short, without those of dry sources.
 func Revisions(sources []Source) string {
 	var all []string
 	for _, s := range sources {

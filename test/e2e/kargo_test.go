@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
@@ -21,8 +22,8 @@ const (
 	kargoAccount = "system:serviceaccount:kargo:kargo-controller"
 	// kargoInfo is the entry of an operation by which Kargo knows its own ones again.
 	kargoInfo = "kargo.akuity.io/promotion"
-	// kargoWaits is after how long Kargo looks again if nothing wakes it. A sync that is held may be one that nothing wakes
-	// it for: it has cleared the result of the last one.
+	// kargoWaits is after how long Kargo looks again if nothing wakes it. While its sync is held, nothing may: it has
+	// cleared the result of the last one.
 	kargoWaits = 5 * time.Minute
 	// kargoStep is how long the step argocd-update may take: its Stage sets retry.timeout, as works-with.md says.
 	kargoStep = 20 * time.Minute
@@ -42,8 +43,8 @@ type promotion struct {
 
 	started, ended time.Time
 	writes         int
-	// seen is the Application as it was when Kargo last looked, at looked.
-	seen   *argo.Application
+	// woke says that an update has woken Kargo since it last looked, which was at looked.
+	woke   atomic.Bool
 	looked time.Time
 }
 
@@ -53,6 +54,12 @@ func (r *rollout) promote(m *member, person string, update func(*unstructured.Un
 		rollout: r, m: m, id: fmt.Sprintf("%s.%d", m.name, len(m.changes)), person: person, update: update,
 		started: time.Now(),
 	}
+	at := r.runs(m)
+	r.recorder.tell(at.Namespace, at.Name, func(before, now *argo.Application) {
+		if wakesKargo(before, now) {
+			p.woke.Store(true)
+		}
+	})
 	p.look()
 	return p
 }
@@ -74,22 +81,19 @@ func (r *rollout) succeed(all ...*promotion) {
 	}
 }
 
-// woken says whether what has happened since Kargo last looked makes it look again: the predicates in
-// pkg/controller/promotions/predicates.go.
+// woken says whether Kargo looks again: an update has woken it since it last looked, or it has waited for long enough.
 func (p *promotion) woken() bool {
 	if time.Since(p.started) > kargoStep {
 		script.Fail("Kargo: the step timed out after %s", kargoStep)
 	}
-	if time.Since(p.looked) > kargoWaits {
-		return true
-	}
-	now, before := p.live(p.m), p.seen
-	if now.ResourceVersion == before.ResourceVersion {
-		return false
-	}
+	return p.woke.Swap(false) || time.Since(p.looked) > kargoWaits
+}
+
+// wakesKargo reports whether an update of an Application wakes Kargo: the predicates in
+// pkg/controller/promotions/predicates.go.
+func wakesKargo(before, now *argo.Application) bool {
 	state, last := now.Status.OperationState, before.Status.OperationState
-	operated := state != nil && state.Phase.Completed() &&
-		(last == nil || !last.Phase.Completed() || !last.StartedAt.Equal(&state.StartedAt))
+	operated := state != nil && state.Phase.Completed() && (last == nil || !last.Phase.Completed())
 	compared := state != nil && state.FinishedAt != nil && !before.Status.ReconciledAt.Equal(now.Status.ReconciledAt) &&
 		(before.Status.ReconciledAt == nil || before.Status.ReconciledAt.Before(state.FinishedAt))
 	return operated || compared || now.Status.Health.Status != before.Status.Health.Status ||
@@ -100,7 +104,7 @@ func (p *promotion) woken() bool {
 func (p *promotion) look() {
 	app := &argo.Application{}
 	script.Must(p.Admin.Get(p.ctx, p.key(p.m.name), app))
-	p.seen, p.looked = app, time.Now()
+	p.looked = time.Now()
 	phase, write := p.read(app)
 	switch {
 	case write:

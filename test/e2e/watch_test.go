@@ -28,7 +28,9 @@ type recorder struct {
 	clocks map[string][]clockReading
 	// expected are closed when an operation appears on an Application.
 	expected map[string]chan struct{}
-	problem  error
+	// told are told every update of an Application: how it was, and how it is.
+	told    map[string][]func(before, now *argo.Application)
+	problem error
 }
 
 func record(ctx context.Context, config *rest.Config) (*recorder, error) {
@@ -39,7 +41,7 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	r := &recorder{
 		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
 		waiting: map[string]time.Time{}, asked: map[string]time.Time{}, expected: map[string]chan struct{}{},
-		clocks: map[string][]clockReading{},
+		clocks: map[string][]clockReading{}, told: map[string][]func(before, now *argo.Application){},
 	}
 	go r.run(ctx, w)
 	return r, nil
@@ -73,6 +75,11 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 	if before := r.latest[key]; seen.OperationSet && (before == nil || before.Operation == nil) && r.expected[key] != nil {
 		close(r.expected[key])
 		delete(r.expected, key)
+	}
+	if before := r.latest[key]; before != nil && !deleted {
+		for _, tell := range r.told[key] {
+			tell(before, app)
+		}
 	}
 	r.readClock(key, app, seen.At)
 	r.latest[key] = app
@@ -154,6 +161,14 @@ func (r *recorder) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.problem = err
+}
+
+// tell has every update of an Application told from now on.
+func (r *recorder) tell(namespace, name string, update func(before, now *argo.Application)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := namespace + "/" + name
+	r.told[key] = append(r.told[key], update)
 }
 
 // app is the Application as last seen, or nil.

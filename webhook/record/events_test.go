@@ -271,11 +271,11 @@ func TestATerminatedSyncIsTold(t *testing.T) {
 	events, _ := newTestEvents(nil)
 	recorder := NewRecorder(events.metrics, events, nil)
 	recorder.Terminated(types.NamespacedName{Namespace: "argocd", Name: "prod"}, "uid-of-prod",
-		"it tried aaaaaaa again and again, and step 3 of ApplicationSet argocd/guestbook may deploy bbbbbbb")
+		"it was about to try aaaaaaa again, and step 3 of ApplicationSet argocd/guestbook may deploy bbbbbbb")
 	all := taken(events)
 	g.Expect(all).To(HaveLen(1))
 	g.Expect(all[0].Reason).To(Equal("SyncTerminated"))
 	g.Expect(all[0].Regarding.UID).To(Equal(types.UID("uid-of-prod")))
-	g.Expect(all[0].Note).To(Equal("stepgate has terminated this sync: it tried aaaaaaa again and again, and step 3 of " +
+	g.Expect(all[0].Note).To(Equal("stepgate has terminated this sync: it was about to try aaaaaaa again, and step 3 of " +
 		"ApplicationSet argocd/guestbook may deploy bbbbbbb. stepgate starts that next"))
 }

@@ -21,7 +21,7 @@ var (
 	started = Kind{"SyncStarted", corev1.EventTypeNormal, "StartSync",
 		"stepgate starts a sync that may start, and that Argo CD has not started (`--start`)"}
 	terminated = Kind{"SyncTerminated", corev1.EventTypeNormal, "TerminateSync",
-		"stepgate has ended a sync that was tried again and again: something newer may start (`--start`)"}
+		"stepgate has terminated a sync that waits for its next retry, because something newer may start (`--start`)"}
 	denied = Kind{"SyncDenied", corev1.EventTypeWarning, "DenySync",
 		"a sync was refused; the text says who blocks it, why, and what to do next"}
 	wouldBeDenied = Kind{"SyncWouldBeDenied", corev1.EventTypeNormal, "AuditSync",

@@ -105,7 +105,7 @@ func TestRetriesOfWhatHasBeenOvertakenEnd(t *testing.T) {
 				g.Expect(starter.take()).To(BeEmpty())
 				return
 			}
-			ends := []string{fmt.Sprintf("argocd/prod step 3 ends: it tried %s again and again, and step 3 of ApplicationSet "+
+			ends := []string{fmt.Sprintf("argocd/prod step 3 ends: it was about to try %s again, and step 3 of ApplicationSet "+
 				"argocd/guestbook may deploy %s", policy.Short(scenario.Commit("a")), cmp.Or(tc.deploys, policy.Short(scenario.Commit("b"))))}
 			g.Expect(starter.take()).To(Equal(ends))
 			r.Reconcile(guestbook)

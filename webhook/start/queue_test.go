@@ -30,7 +30,7 @@ type fake struct {
 	err     error
 	written int
 	results []string
-	// terminated are those of which it was told.
+	// terminated are the calls of Terminated.
 	terminated []string
 }
 
