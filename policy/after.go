@@ -98,8 +98,8 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 	if set := dep.Set; set != nil {
 		found = append(found, dep.ofSet(in)...)
 		for _, a := range dep.Members {
-			placed := set.Place(a)
-			if a.Deleting || dep.Excluded[a.Name] || dep.isTarget(in, a) || placed.Orphan() ||
+			member := set.Sibling(a)
+			if a.Deleting || dep.Excluded[a.Name] || dep.isTarget(in, a) || member.Orphan() ||
 				dep.Own != nil && a.Name == dep.Own.Name {
 				continue
 			}

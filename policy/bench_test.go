@@ -20,7 +20,7 @@ func benchmarkEvaluate(b *testing.B, siblings int) {
 	in := scenario("> 3:target,synced:90,ended:90,ran:b+a")
 	for i := range siblings {
 		word := fmt.Sprintf("%d:app-%05d,synced:90,ended:90,ran:b+a", i*3/siblings+1, i)
-		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&parse(word).sibling))
+		in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&parse(word).sibling))
 	}
 	b.ReportAllocs()
 	var before, after runtime.MemStats

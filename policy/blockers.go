@@ -28,9 +28,9 @@ func (in *Input) blockers(step int) []Blocker {
 func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker, blocks bool) {
 	if sibling != nil {
 		in.foresee()
-		placed := in.ApplicationSet.Place(sibling)
-		why := in.stops(&placed, step)
-		return placed.holdsUp(why), why.Reason != ""
+		member := in.ApplicationSet.Sibling(sibling)
+		why := in.stops(&member, step)
+		return member.holdsUp(why), why.Reason != ""
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
 		return doesNotExist(name, r), true

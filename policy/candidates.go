@@ -20,7 +20,7 @@ type Candidate struct {
 // first one that is allowed, and with one that has failed too often in the target's own step: nobody goes back by
 // himself. There is at least one. Siblings may be out of date: what they have completed, they have completed.
 //
-// Only the compared one is a candidate without Settings.Train, where the order of the revisions is not known (what the
+// Only the compared one is a candidate without Settings.Candidates, where the order of the revisions is not known (what the
 // target runs is not among what the earlier steps ran, or their times go back, as where a branch came back to what it
 // was), and where a sibling does not have all sources of the target.
 func Candidates(in Input) []Candidate {
@@ -29,7 +29,7 @@ func Candidates(in Input) []Candidate {
 		func(s Source) bool { return s.Revision == "" })
 	compared := Candidate{Sources: in.Target.Wanted, Compared: true, Decision: Evaluate(named)}
 	all := []Candidate{compared}
-	if !in.Settings.Train || compared.Outcome != Deny || compared.final() {
+	if !in.Settings.Candidates || compared.Outcome != Deny || compared.final() {
 		return all
 	}
 	older := in.completedSinceOwn()

@@ -50,7 +50,7 @@ func trainFrom(c *choices) policy.Input {
 			p.Completions = append(p.Completions, of(c, done...))
 		}
 		past[a.Name] = p
-		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&a))
+		in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&a))
 	}
 	in.History.Of = func(name string) policy.Past { return past[name] }
 	in.Target.Ran = of(c, in.Target.Ran, in.Target.Ran, dev.Ran[:1+c.upTo(3)])
@@ -98,7 +98,7 @@ func longTrain(siblings, revisions int) policy.Input {
 			a.Ran = append(a.Ran, s...)
 		}
 		past[a.Name] = p
-		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&a))
+		in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&a))
 	}
 	in.Target.Ran = in.Siblings[0].Ran[:1]
 	in.History.Of = func(name string) policy.Past { return past[name] }

@@ -40,8 +40,8 @@ func train() policy.Input {
 			ReconciledAt: start.Add(55 * time.Minute), Compared: at("g"), Wanted: at("g"), Ran: at("a"), SameSources: true,
 			Operation: policy.Operation{Written: true, Automated: true},
 		},
-		ApplicationSet: set, Siblings: []policy.Sibling{set.Place(&dev)}, Now: start.Add(59 * time.Minute),
-		Settings: policy.Settings{Require: policy.RequireRevision, Train: true, Settling: -1},
+		ApplicationSet: set, Siblings: []policy.Sibling{set.Sibling(&dev)}, Now: start.Add(59 * time.Minute),
+		Settings: policy.Settings{Require: policy.RequireRevision, Candidates: true, Settling: -1},
 		History:  policy.History{Of: func(string) policy.Past { return past }},
 	}
 }
@@ -62,7 +62,7 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 	}{
 		"it has gone on": {nil, policy.Past{}, "f EarlierStepsDone", 0},
 		"only the compared one": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
-			in.Settings.Train = false
+			in.Settings.Candidates = false
 		}, policy.Past{}, "g OperationInProgress", 0},
 		"a soak time": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions.Soak = soak
@@ -101,7 +101,7 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 		}, policy.Past{}, "f NotApproved", 0},
 		"the newest has failed in this step": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions.MaxFailures = &policy.Budget{}
-			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&policy.Application{
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&policy.Application{
 				Name: "prod-2", Labels: in.Target.Labels, Health: "Degraded", Compared: in.Target.Compared,
 				LastSync: policy.LastSync{SameSources: true, Other: []policy.Source{{Key: "repo", Revision: "f"}}},
 			}))
@@ -150,7 +150,7 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 			other := *in.Siblings[0].Application
 			other.Name = "dev-2"
 			other.Ran = append([]policy.Source{{Key: "repo", Revision: "x"}}, other.Ran...)
-			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&other))
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&other))
 		}, policy.Past{}, "f EarlierStepsDone", 0},
 		"dev was first compared with it since prod was seen to run that": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}

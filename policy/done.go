@@ -5,7 +5,7 @@ import "strings"
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
 // the rows is part of the rule: the reason names what has to change first.
 func (in *Input) notDone(a *Application) (why stop) {
-	if in.Settings.Train && in.completedTarget(a) {
+	if in.Settings.Candidates && in.completedTarget(a) {
 		return in.notBroken(a)
 	}
 	for i := range siblingRows {

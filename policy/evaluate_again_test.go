@@ -68,7 +68,7 @@ func provenRows() map[string]row {
 	of := func(now string, edit func(in *policy.Input)) row {
 		r := row{
 			scenario: "1:dev@b,ran:a+b,insync:b,synced:53,ended:53,later > 2:qa@b,wants:a,auto,pinned,began:50",
-			settings: policy.Settings{Train: true},
+			settings: policy.Settings{Candidates: true},
 			edit: func(in *policy.Input) {
 				in.Now, in.Target.SyncFinishedAt = second(now), second("52")
 				if edit != nil {

@@ -213,12 +213,12 @@ func windowRows() map[string]row {
 	}
 }
 
-func placeRows() map[string]row {
-	places := func(r row, most int, taken ...string) row {
+func slotRows() map[string]row {
+	slots := func(r row, most int, taken ...string) row {
 		r.edit = func(in *policy.Input) {
-			in.Places = &policy.Places{Most: most}
+			in.Slots = &policy.Slots{Most: most}
 			for _, name := range taken {
-				in.Places.Taken = append(in.Places.Taken, policy.Blocker{
+				in.Slots.Taken = append(in.Slots.Taken, policy.Blocker{
 					Application: name, Step: 1, Reason: policy.OperationInProgress,
 				})
 			}
@@ -233,30 +233,30 @@ func placeRows() map[string]row {
 		scenario: "1:dev > 2:prod", wantReason: policy.MaxUpdateReached, wantMessage: "step 2" + guest + "may not sync by itself (MaxUpdateReached: its maxUpdate is 0). Next: sync it by hand",
 	}
 	return map[string]row{
-		"one of two places is taken":          places(allowed("1:dev > 2:prod"), 2, "x"),
-		"both places are taken":               places(full, 2, "x", "y"),
-		"there are no places":                 places(byHand, 0),
-		"the order comes before the places":   places(row{scenario: "1:dev=Degraded > 2:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"}, 0),
-		"a rollback when no place is free":    places(exempt("1:dev > 2:prod,back", policy.Rollback), 0),
-		"the first step is counted elsewhere": places(exempt("> 1:dev", policy.FirstStep), 0),
+		"one of two slots is taken":           slots(allowed("1:dev > 2:prod"), 2, "x"),
+		"both slots are taken":                slots(full, 2, "x", "y"),
+		"there are no slots":                  slots(byHand, 0),
+		"the order comes before the slots":    slots(row{scenario: "1:dev=Degraded > 2:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"}, 0),
+		"a rollback when no slot is free":     slots(exempt("1:dev > 2:prod,back", policy.Rollback), 0),
+		"the first step is counted elsewhere": slots(exempt("> 1:dev", policy.FirstStep), 0),
 	}
 }
 
 // TestCrowded turns an allow into a denial, and nothing else.
 func TestCrowded(t *testing.T) {
 	g := NewWithT(t)
-	full := &policy.Places{Most: 1, Taken: []policy.Blocker{{Application: "x", Reason: policy.OperationInProgress}}}
+	full := &policy.Slots{Most: 1, Taken: []policy.Blocker{{Application: "x", Reason: policy.OperationInProgress}}}
 	first := policy.Evaluate(scenario("> 1:dev"))
-	g.Expect(first.Crowded(nil)).To(Equal(first))
-	g.Expect(first.Crowded(&policy.Places{Most: 2, Taken: full.Taken})).To(Equal(first))
-	denied := first.Crowded(full)
+	g.Expect(first.WithSlots(nil)).To(Equal(first))
+	g.Expect(first.WithSlots(&policy.Slots{Most: 2, Taken: full.Taken})).To(Equal(first))
+	denied := first.WithSlots(full)
 	g.Expect([]any{denied.Outcome, denied.Reason}).To(Equal([]any{policy.Deny, policy.MaxUpdateReached}))
 	g.Expect(denied.Message()).To(Equal("step 1" + guest +
 		"may not sync yet (MaxUpdateReached: its maxUpdate is 1): x (OperationInProgress). Next: wait until one of them is Healthy"))
 	none := policy.Evaluate(scenario("1:dev > 0:prod"))
 	g.Expect(none.Outcome).To(Equal(policy.NotGated))
-	g.Expect(none.Crowded(full)).To(Equal(none))
-	g.Expect((&policy.Places{Most: 1, Taken: make([]policy.Blocker, 3)}).Free()).To(BeZero(), "maxUpdate was lowered")
+	g.Expect(none.WithSlots(full)).To(Equal(none))
+	g.Expect((&policy.Slots{Most: 1, Taken: make([]policy.Blocker, 3)}).Free()).To(BeZero(), "maxUpdate was lowered")
 }
 
 // TestUnmet gives everything that a sync waits for, not only what comes first.

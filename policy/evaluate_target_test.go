@@ -76,7 +76,7 @@ func excluded(scenario, name string) row {
 
 // trainRows let a target deploy what the earlier steps have completed, while they are on their way to something newer.
 func trainRows() map[string]row {
-	on := func(r row) row { r.settings = policy.Settings{Train: true}; return r }
+	on := func(r row) row { r.settings = policy.Settings{Candidates: true}; return r }
 	stopped := func(scenario string, reason policy.Reason, message string) row {
 		return on(row{
 			scenario: scenario, wantReason: reason, wantBlockers: "1:dev=" + string(reason), wantMessage: one + message,

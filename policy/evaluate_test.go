@@ -48,7 +48,7 @@ func (r row) input() policy.Input {
 	in.Settings = r.settings
 	if r.edit != nil {
 		r.edit(&in)
-		place(&in)
+		inSteps(&in)
 	}
 	return in
 }
@@ -59,7 +59,7 @@ func rows() map[string]row {
 	for _, table := range []map[string]row{
 		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), provenRows(),
 		targetRows(), driftRows(), settlingRows(), leftRows(),
-		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(), placeRows(),
+		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(), slotRows(),
 		evidenceRows(), reportedRows(),
 	} {
 		for name := range maps.Keys(table) {

@@ -19,8 +19,8 @@ type Input struct {
 	StartedBy string
 	// History is what the watches have seen of the siblings and the target.
 	History History
-	// Places are those of the target's step. They are nil without --max-update, and until a place is asked for.
-	Places *Places
+	// Slots are those of the target's step. They are nil without --max-update, and until a slot is asked for.
+	Slots *Slots
 	// Evidence is what objects of the cluster say about revisions.
 	Evidence Evidence
 	Settings Settings
@@ -36,8 +36,8 @@ type Input struct {
 	found    []found
 }
 
-// Sibling is an Application with its place in the steps of the ApplicationSet. Place finds that: it takes most of the
-// time of a decision with thousands of siblings, so a place may be kept as long as neither of the two changes.
+// Sibling is an Application with its step of the ApplicationSet. ApplicationSet.Sibling finds that: it takes most of the
+// time of a decision with thousands of siblings, so it may be kept as long as neither of the two changes.
 type Sibling struct {
 	*Application
 	// Step is StepOf its labels.
@@ -46,8 +46,8 @@ type Sibling struct {
 	RecordedStep int
 }
 
-// Place returns an Application with its place in the steps.
-func (set *ApplicationSet) Place(a *Application) Sibling {
+// Sibling returns an Application with its step.
+func (set *ApplicationSet) Sibling(a *Application) Sibling {
 	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
 }
 
@@ -68,9 +68,9 @@ type Settings struct {
 	// Stamped says that every operation says what it deploys: where nothing tells what was around the sources when an
 	// Application was deployed, that has changed.
 	Stamped bool
-	// Train makes every revision a candidate that the earlier steps have completed: an Application may deploy one while
+	// Candidates makes every revision a candidate that the earlier steps have completed: an Application may deploy one while
 	// they are on their way to a newer one. Without it, only the compared revision is.
-	Train bool
+	Candidates bool
 	// Settling is how long the ApplicationSet controller may take from one write of an Application to the next; zero is
 	// SettlingTime, and with a negative time nobody waits for it.
 	Settling time.Duration

@@ -47,7 +47,7 @@ func KeyOf(in Input) Key {
 	if in.countsForOthers(own, step) {
 		f.Name = name
 	}
-	if in.Settings.Train {
+	if in.Settings.Candidates {
 		f.Completed = in.completedSinceOwn()
 	}
 	if key := in.Settings.Track; key != "" {

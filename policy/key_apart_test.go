@@ -30,7 +30,7 @@ func onTheTrain() *known {
 func (k *known) input() policy.Input {
 	in := k.Input
 	own := k.own
-	in.Siblings = append(slices.Clone(in.Siblings), in.ApplicationSet.Place(&own))
+	in.Siblings = append(slices.Clone(in.Siblings), in.ApplicationSet.Sibling(&own))
 	in.History.Of = func(name string) policy.Past { return k.past[name] }
 	return in
 }
@@ -46,7 +46,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 			k.past["prod"] = past
 		}
 	}
-	single := func(k *known) { k.Settings.Train = false }
+	single := func(k *known) { k.Settings.Candidates = false }
 	pinned := func(k *known) { single(k); k.Target.Operation.Pinned = true }
 	both := func(all ...func(k *known)) func(k *known) {
 		return func(k *known) {
@@ -60,14 +60,14 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 		k.Settings.Track = "region"
 		dev := *k.Siblings[0].Application
 		dev.Labels = map[string]string{"env": "dev", "region": "eu"}
-		k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&dev)}
+		k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&dev)}
 		k.Target.Labels = map[string]string{"env": "prod", "region": "us"}
 		k.Target.OldLabels = k.Target.Labels
 	}
 	fails := func(k *known) {
 		pinned(k)
 		k.Settings.Conditions.MaxFailures = &policy.Budget{}
-		k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&policy.Application{
+		k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&policy.Application{
 			Name: "prod-2", Labels: k.Target.Labels, Compared: k.Target.Compared,
 			LastFull: policy.FullSync{Phase: "Failed", AtCompared: true},
 		})}
@@ -79,7 +79,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 	approved := func(k *known) {
 		dev := *k.Siblings[0].Application
 		dev.OperationSet, dev.Health, dev.LastSync.AtCompared = false, "Healthy", true
-		k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&dev)}
+		k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&dev)}
 		pinned(k)
 		k.Settings.Conditions.Approve.All, k.Settings.Conditions.FourEyes = true, true
 		k.Settings.Conditions.Approved = []policy.Approval{{Step: 1, What: "g", By: "alice", At: noon.Add(time.Minute)}}
@@ -136,7 +136,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 		"how new a comparison is for it": {pinned, func(k *known) {
 			dev := *k.Siblings[0].Application
 			dev.OperationSet, dev.Health, dev.Compared = false, "Healthy", at("f")
-			k.Siblings = []policy.Sibling{k.ApplicationSet.Place(&dev)}
+			k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&dev)}
 			k.past["dev"] = policy.Past{Freshness: policy.Newest}
 		}},
 		"it comes after others": {both(single, func(k *known) { k.Target.Labels, k.Target.OldLabels = map[string]string{"env": "dev"}, nil }),

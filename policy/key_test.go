@@ -95,7 +95,7 @@ func leaves(of reflect.Type, path ...string) (all [][]string) {
 	return all
 }
 
-var different = append(leaves(reflect.TypeFor[subject]()), []string{"Input", "Settings", "Train"},
+var different = append(leaves(reflect.TypeFor[subject]()), []string{"Input", "Settings", "Candidates"},
 	[]string{"Input", "Settings", "Follows"})
 
 // field is the field of a subject at a path.
@@ -122,7 +122,7 @@ func (p *pair) inputs() (both [2]policy.Input) {
 		siblings = append(siblings, policy.Sibling{Application: &own})
 	}
 	for i := range siblings {
-		siblings[i] = set.Place(siblings[i].Application)
+		siblings[i] = set.Sibling(siblings[i].Application)
 	}
 	for i, name := range names {
 		in := p.subjects[i].Input

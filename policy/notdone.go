@@ -6,7 +6,7 @@ package policy
 // early for the sync of another.
 func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	in.Target = Target{Wanted: a.Compared, Compared: a.Compared, SameSources: true}
-	in.Settings.Train = false
+	in.Settings.Candidates = false
 	in.foresee()
 	why := in.notDone(a)
 	if why.Reason == "" {
@@ -19,11 +19,11 @@ func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 
 // NotCounted says why an Application of a step holds nobody up, whatever its state is; empty if it does count.
 func NotCounted(in Input, a *Application) string {
-	placed := in.ApplicationSet.Place(a)
+	own := in.ApplicationSet.Sibling(a)
 	switch {
 	case a.Deleting:
 		return "being deleted"
-	case placed.Orphan():
+	case own.Orphan():
 		return "not generated any more"
 	case in.Settings.Excluded[a.Name]:
 		return "excluded"

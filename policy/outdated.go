@@ -6,7 +6,7 @@ var notReady = waiting{
 		reason: NotCompleted,
 		level:  RequireRevision,
 		when: "level `revision`: an earlier sibling has gone on without completing what the operation deploys, or " +
-			"the branch went back to what the target has run; or `qualified` names another revision than the " +
+			"the branch went back to what the target has run; or `candidate` names another revision than the " +
 			"compared one within 8 s of the last sync, before a comparison and the last step",
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {

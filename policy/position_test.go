@@ -46,7 +46,7 @@ func TestSourcesOfOneRepositoryAreToldApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			in := scenario(row.scenario)
-			in.Settings.Train = row.train
+			in.Settings.Candidates = row.train
 			g.Expect(policy.Evaluate(in).Outcome).To(Equal(row.want))
 		})
 	}

@@ -32,7 +32,7 @@ func inputFrom(data []byte) policy.Input {
 		Settings: policy.Settings{
 			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireCompleted, policy.RequireHealth),
 			Off:     c.rarely(30), Bypassed: c.rarely(30), GateRollbacks: c.rarely(2), AllowFailedOperations: c.rarely(4),
-			Train: c.rarely(4),
+			Candidates: c.rarely(4),
 		},
 	}
 	if !c.rarely(30) {
@@ -43,7 +43,7 @@ func inputFrom(data []byte) policy.Input {
 		sibling := c.application()
 		// Names are unique within a namespace; the target may be among its own siblings.
 		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
-		in.Siblings = append(in.Siblings, placed(in.ApplicationSet, &sibling))
+		in.Siblings = append(in.Siblings, siblingOf(in.ApplicationSet, &sibling))
 	}
 	in.History = c.seen(in)
 	in.Settings.Conditions, in.Now = c.conditions(in.Target.Wanted), of(c, second("200"), c.time())
@@ -56,7 +56,7 @@ func inputFrom(data []byte) policy.Input {
 	}
 	in.Settings.Excluded = map[string]bool{"app-2": c.rarely(20), "gone": c.rarely(20)}
 	if c.rarely(8) {
-		in.Places = &policy.Places{Most: c.upTo(2)} // the others of the step are counted elsewhere
+		in.Slots = &policy.Slots{Most: c.upTo(2)} // the others of the step are counted elsewhere
 	}
 	return in
 }

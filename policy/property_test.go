@@ -125,7 +125,7 @@ func checkText(g *WithT, text string) {
 // denies.
 func checkConditions(g *WithT, in policy.Input, d policy.Decision) {
 	without := in
-	without.Settings.Conditions, without.Window, without.Places = policy.Conditions{}, policy.Window{}, nil
+	without.Settings.Conditions, without.Window, without.Slots = policy.Conditions{}, policy.Window{}, nil
 	if plain := policy.Evaluate(without); d.Outcome != policy.Deny {
 		g.Expect(plain.Outcome).To(Equal(d.Outcome), "without conditions it is %+v", plain)
 	}
@@ -192,7 +192,7 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	bySource.Compared = in.Target.Wanted
 	for _, sibling := range []*policy.Application{&done, &bySource} {
 		more := in
-		more.Siblings = append(slices.Clone(in.Siblings), placed(in.ApplicationSet, sibling))
+		more.Siblings = append(slices.Clone(in.Siblings), siblingOf(in.ApplicationSet, sibling))
 		more.History.Of = func(name string) policy.Past {
 			if name == sibling.Name {
 				return policy.Past{Freshness: policy.Fresh}

@@ -17,7 +17,7 @@ func (in *Input) proving() (until time.Time) {
 		return c.OperatedAt.Equal(t.SyncStartedAt)
 	})
 	until = t.SyncFinishedAt.Add(ProvingTime)
-	if !in.Settings.Train || !t.Operation.Automated || t.SyncStartedAt.IsZero() || proven || !in.Now.Before(until) {
+	if !in.Settings.Candidates || !t.Operation.Automated || t.SyncStartedAt.IsZero() || proven || !in.Now.Before(until) {
 		return time.Time{}
 	}
 	return until

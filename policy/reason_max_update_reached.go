@@ -27,30 +27,30 @@ var maxUpdateReached = waiting{
 				"is Healthy", d.of(), d.Detail, d.Names())
 		},
 	},
-	denies: func(in *Input, d Decision) (denied Decision, ok bool) { return d.crowded(in.Places) },
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) { return d.withSlots(in.Slots) },
 }
 
-// Places are how many Applications of the target's step may be under way at once, and which others are.
-type Places struct {
+// Slots are how many Applications of the target's step may be under way at once, and which others are.
+type Slots struct {
 	Most int
 	// Taken are the others, by name.
 	Taken []Blocker
 }
 
 // Free is how many more may start.
-func (p *Places) Free() int { return max(0, p.Most-len(p.Taken)) }
+func (p *Slots) Free() int { return max(0, p.Most-len(p.Taken)) }
 
-// Crowded is the decision if the places count: an allow without a free place is a denial.
-func (d Decision) Crowded(p *Places) Decision {
-	if denied, full := d.crowded(p); d.Outcome == Allow && full {
+// WithSlots is the decision if the slots count: an allow without a free slot is a denial.
+func (d Decision) WithSlots(p *Slots) Decision {
+	if denied, full := d.withSlots(p); d.Outcome == Allow && full {
 		denied.Outcome, denied.Reason = Deny, MaxUpdateReached
 		return denied
 	}
 	return d
 }
 
-// crowded completes a denial where no place is free.
-func (d Decision) crowded(p *Places) (denied Decision, ok bool) {
+// withSlots completes a denial where no slot is free.
+func (d Decision) withSlots(p *Slots) (denied Decision, ok bool) {
 	if p == nil || p.Free() > 0 {
 		return d, false
 	}
@@ -58,7 +58,7 @@ func (d Decision) crowded(p *Places) (denied Decision, ok bool) {
 	return d, true
 }
 
-// Repairs reports whether a sync deploys nothing new, and needs no place: what is broken may be what takes them. byItself
+// Repairs reports whether a sync deploys nothing new, and needs no slot: what is broken may be what takes them. byItself
 // says that auto-sync asks for it: else what is deployed is synced as a part of a rollout.
 func (d Decision) Repairs(byItself bool) bool {
 	return d.Reason == Rollback || d.Reason == SelfHeal && byItself

@@ -15,7 +15,7 @@ var soaking = row{
 	level:     RequireHealth,
 	condition: true,
 	when: "what it runs was first deployed, or it became Healthy, less than the soak time ago; with `--pin " +
-		"qualified`, what the target deploys, from when it was last not well",
+		"candidate`, what the target deploys, from when it was last not well",
 	short: "it is done, but has not proved itself for long enough",
 	next:  "wait, or change the annotation stepgate.io/soak",
 }
@@ -44,7 +44,7 @@ func (s Soak) Before(step int) time.Duration {
 // Argo CD cuts its times to seconds, so that a second is added.
 //
 // It has been deployed and Healthy since the later of two moments: when what it runs was first deployed, and when its
-// health became Healthy. A commit that does not touch the sibling changes neither. On a train, what counts is not what
+// health became Healthy. A commit that does not touch the sibling changes neither. With pin=candidate, what counts is not what
 // it runs, but what the target deploys: it has completed that, and not been broken since.
 func (in *Input) soaks(a *Application, step int) (until time.Time, detail string, ok bool) {
 	soak := &in.Settings.Conditions.Soak
@@ -57,7 +57,7 @@ func (in *Input) soaks(a *Application, step int) (until time.Time, detail string
 	}
 	since := later(a.LastSync.Since, a.HealthSince)
 	switch c, completed := in.completion(a); {
-	case completed && in.Settings.Train:
+	case completed && in.Settings.Candidates:
 		since = later(c.Since, in.History.Past(a.Name).Broken)
 	case a.Health != "Healthy":
 		return until, "it has to be Healthy for " + wait.String(), true

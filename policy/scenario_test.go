@@ -85,7 +85,7 @@ func scenario(text string) policy.Input {
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}
-	place(&in)
+	inSteps(&in)
 	return in
 }
 
@@ -100,18 +100,18 @@ func completions(ran []policy.Source) []policy.Completion {
 	return all
 }
 
-// place gives the siblings their places again after an edit.
-func place(in *policy.Input) {
+// inSteps gives the siblings their steps again after an edit.
+func inSteps(in *policy.Input) {
 	for i, sibling := range in.Siblings {
-		in.Siblings[i] = placed(in.ApplicationSet, sibling.Application)
+		in.Siblings[i] = siblingOf(in.ApplicationSet, sibling.Application)
 	}
 }
 
-func placed(set *policy.ApplicationSet, a *policy.Application) policy.Sibling {
+func siblingOf(set *policy.ApplicationSet, a *policy.Application) policy.Sibling {
 	if set == nil {
 		return policy.Sibling{Application: a}
 	}
-	return set.Place(a)
+	return set.Sibling(a)
 }
 
 func guestbook() *policy.ApplicationSet {

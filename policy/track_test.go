@@ -41,7 +41,7 @@ func TestTracks(t *testing.T) {
 			in.Target.Labels["app"], in.Target.OldLabels["app"] = "a", "a"
 			if tc.edit != nil {
 				tc.edit(&in)
-				place(&in)
+				inSteps(&in)
 			}
 			g.Expect(written(policy.Evaluate(in).Blockers)).To(Equal(tc.want))
 		})
@@ -68,7 +68,7 @@ func TestFailuresCountWithinATrack(t *testing.T) {
 		in.Settings.Track = "app"
 		in.Siblings[1].Labels["app"] = "b"
 		in.Target.Labels["app"], in.Target.OldLabels["app"] = track, track
-		place(&in)
+		inSteps(&in)
 		return policy.Evaluate(in).Reason
 	}
 	g.Expect(decide("a")).To(Equal(policy.EarlierStepsDone))

@@ -50,7 +50,7 @@ soak-quick: tools ## Both soaks, short
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
 	@$(BIN)/bench --quick $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook/judge ./webhook/siblings ./cmd/audit ./cmd/simulate
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook/judge ./webhook/cluster ./cmd/audit ./cmd/simulate
 
 .PHONY: properties
 properties: ## The property tests with all their draws, and the commands with the race detector

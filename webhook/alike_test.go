@@ -86,7 +86,7 @@ func TestTwinsAreJudgedTogetherOnlyIfTheyAreAlike(t *testing.T) {
 			}, want: [2]policy.Reason{policy.NotCompleted, policy.NotCompleted},
 		},
 		"Argo CD syncs one by itself, which rides": {
-			pin: settings.PinQualified,
+			pin: settings.PinCandidate,
 			play: func(w *watchedWorld, twin *argo.Application) {
 				w.at(9*time.Minute, w.dev, both(comparedAt("b", 9*time.Minute), deployed))
 				w.at(8*time.Minute, w.dev, func(app *argo.Application) {

@@ -14,15 +14,15 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // watchedWorld is dev in step 1 and prod in step 3, which deploy the same revision, and what the watch sees of them.
 type watchedWorld struct {
 	*scenario.Cluster
 	dev, prod *argo.Application
-	seen      *siblings.Histories
+	seen      *cluster.Histories
 	clock     *clocktesting.FakePassiveClock
 }
 
@@ -43,7 +43,7 @@ func newWatchedWorld() *watchedWorld {
 
 // list lets the watch begin, which knows nothing.
 func (w *watchedWorld) list() {
-	w.seen = siblings.NewHistories(w.clock)
+	w.seen = cluster.NewHistories(w.clock)
 	for _, app := range w.Apps {
 		w.seen.Listed(argocd.NewProjection(app))
 	}
@@ -296,7 +296,7 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 	for name, play := range map[string]func(*watchedWorld){
 		"dev is not created yet": func(w *watchedWorld) {
 			w.clock.SetTime(scenario.Noon.Add(-time.Second))
-			w.seen = siblings.NewHistories(w.clock)
+			w.seen = cluster.NewHistories(w.clock)
 			w.Apps = w.Apps[1:]
 			w.prod.Status.History, w.prod.Status.OperationState = nil, nil
 			w.at(time.Second, w.prod, compared)
@@ -312,7 +312,7 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 			}
 		},
 		"dev is Degraded, and has lost its label": func(w *watchedWorld) {
-			w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+			w.seen.KeepSteps(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
 			w.at(time.Minute, w.dev, degraded)
 			w.at(2*time.Second, w.prod, committed)
 			w.at(time.Second, w.dev, func(app *argo.Application) { app.Labels = nil })
@@ -323,7 +323,7 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 			}
 			before := w.Sets[0].DeepCopy()
 			before.Spec.Strategy.RollingSync.Steps = before.Spec.Strategy.RollingSync.Steps[2:]
-			w.seen.Place(&argocd.NewApplicationSet(before).ApplicationSet)
+			w.seen.KeepSteps(&argocd.NewApplicationSet(before).ApplicationSet)
 			w.at(time.Second, w.dev, degraded)
 			w.at(time.Second, w.prod, committed)
 		},
@@ -416,7 +416,7 @@ func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWatchedWorld()
-			w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+			w.seen.KeepSteps(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
 			w.at(time.Minute, w.dev, degraded)
 			for _, app := range w.Apps {
 				w.at(30*time.Second, app, committed)
@@ -443,7 +443,7 @@ func TestBothWebhooksGoByTheSameStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWatchedWorld()
-			w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+			w.seen.KeepSteps(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
 			w.at(time.Minute, w.dev, tc.dev)
 			for _, app := range w.Apps {
 				w.at(30*time.Second, app, committed)

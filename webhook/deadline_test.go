@@ -57,7 +57,7 @@ func TestReadsThatHang(t *testing.T) {
 			}
 			trial := newTrial(config, hanging{})
 			r := post(bytes.NewReader(syncReview(open)))
-			r.URL.RawQuery = "timeout=50ms"
+			r.URL.RawQuery = "timeout=2s" // the handler has 5 % of it, 100 ms, to say so
 			rw := trial.serveHTTP(logr.Discard(), r)
 			g.Expect(rw.Code).To(Equal(tc.wantCode))
 			g.Expect(rw.Body.String()).To(Equal(tc.wantBody))

@@ -53,7 +53,7 @@ func shapes(sample string, length int) map[string]string {
 
 // samples are valid values; a test wants one for each annotation.
 var samples = map[string]string{
-	settings.ModeAnnotation: "audit", settings.RequireAnnotation: "health", settings.PinAnnotation: "qualified",
+	settings.ModeAnnotation: "audit", settings.RequireAnnotation: "health", settings.PinAnnotation: "candidate",
 	settings.BypassAnnotation:  "2026-03-01T13:00:00Z INC-1",
 	settings.ExcludeAnnotation: "dev 2026-03-01T13:00:00Z INC-1", settings.PauseAnnotation: "2,3: INC-1",
 	settings.PausedByAnnotation: "alice at 2026-03-01T12:00:00Z", settings.SoakAnnotation: "2=1h,3=24h",
@@ -159,7 +159,7 @@ func readers(t *testing.T, name, text string) map[string]func() {
 	}
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@a 3:prod=Healthy@a")
 	c.Sets[0].Annotations = with(nil)
-	gate := newTrial(settings.Config{Pin: settings.PinQualified}, c)
+	gate := newTrial(settings.Config{Pin: settings.PinCandidate}, c)
 	all["a sync"] = func() { gate.handle(scenario.SyncOf(c, "qa").Request()) }
 	if name == settings.AfterAnnotation {
 		app := c.Apps[1].DeepCopy()

@@ -27,7 +27,7 @@ func FuzzServeHTTP(f *testing.F) {
 	f.Add(denied)
 	f.Add(syncReview(open))
 	f.Add(reviewOf(created.Request()))
-	f.Add(reviewOf(crowded(scenario.SyncOf(scenario.Of(blocked), "prod")).Request()))
+	f.Add(reviewOf(withSlots(scenario.SyncOf(scenario.Of(blocked), "prod")).Request()))
 	for n := 1; n < len(denied); n += 97 {
 		f.Add(denied[:n])
 		f.Add(append(bytes.Clone(denied[:n]), denied[n+1:]...))

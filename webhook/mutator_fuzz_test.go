@@ -61,7 +61,7 @@ func editedWrite(g *WithT, data []byte) (*scenario.Cluster, admissionv1.Admissio
 		first, data = int(data[0]), data[1:]
 	}
 	c := scenario.Of([]string{open, blocked}[first%2])
-	write := crowded(scenario.SyncOf(c, "prod"))
+	write := withSlots(scenario.SyncOf(c, "prod"))
 	write.User = []string{scenario.ApplicationSetController, scenario.ArgoCDServer, "jane"}[first/2%3]
 	write.After.Operation.InitiatedBy.Automated = write.User == scenario.ApplicationSetController
 	if first/6%3 == 0 {

@@ -287,7 +287,7 @@ func TestTheTrainPinsWhatQualifies(t *testing.T) {
 				})
 			}
 			config := scenario.Pinning()
-			config.Pin, config.Start = settings.PinQualified, true
+			config.Pin, config.Start = settings.PinCandidate, true
 			trial := newTrial(config, c)
 			trial.judge.Histories = &scenario.Watch{Completed: completed}
 			resp, app := mutatedBy(t, trial, c, scenario.SyncOf(c, "prod"))
@@ -316,7 +316,7 @@ func TestADryRunIsToldTheCandidates(t *testing.T) {
 		}
 	}
 	config := scenario.Pinning()
-	config.Pin, config.Start = settings.PinQualified, true
+	config.Pin, config.Start = settings.PinCandidate, true
 	ask := func(t *testing.T, dryRun bool, info string) []course.Candidate {
 		t.Helper()
 		g, trial, write := NewWithT(t), newTrial(config, c), scenario.SyncOf(c, "prod")

@@ -11,8 +11,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/outlook"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // Preview tells people what a Gate and its Mutator would do. It takes the same Course as they do, but answers no request,
@@ -20,15 +20,15 @@ import (
 // and is stricter then.
 type Preview struct {
 	course *course.Course
-	view   *places.View
+	view   *slots.View
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do, by what is known. texts tell who
-// has the places of steps, as far as the Applications do not show it; nil if they cannot be asked.
-func NewPreview(config settings.Config, known judge.Dependencies, texts places.Texts) *Preview {
-	view := places.NewView(known.Known, texts, known.Clock)
+// has the slots of steps, as far as the Applications do not show it; nil if they cannot be asked.
+func NewPreview(config settings.Config, known judge.Dependencies, texts slots.Texts) *Preview {
+	view := slots.NewView(known.Known, texts, known.Clock)
 	return &Preview{
-		course: &course.Course{Judge: judge.New(config, known), Known: known.Known, Places: view}, view: view,
+		course: &course.Course{Judge: judge.New(config, known), Known: known.Known, Slots: view}, view: view,
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *Preview) Candidates(req admissionv1.AdmissionRequest) ([]course.Candida
 	if err != nil {
 		return nil, err
 	}
-	in, gated := p.course.Judge.Cached(w, p.course.Known)
+	in, gated := p.course.Judge.Remembered(w, p.course.Known)
 	if !gated {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 		after, _ := j.After(w, set, s)
 		in := j.Input(w, &set.ApplicationSet, s, after)
 		in.History = j.History(w, &set.ApplicationSet)
-		in.Siblings = judge.Placed(&set.ApplicationSet, p.course.Known.Owned(types.UID(set.UID)))
+		in.Siblings = judge.InSteps(&set.ApplicationSet, p.course.Known.Owned(types.UID(set.UID)))
 		return in
 	}
 	return policy.Input{}

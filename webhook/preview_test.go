@@ -13,8 +13,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // The Preview answers every write as the Mutator and the Gate do, one after the other: with the same decision, the same
@@ -64,7 +64,7 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 }
 
 // previewOf is the Preview of an installation at noon, which has seen nothing before.
-func previewOf(config settings.Config, c *scenario.Cluster, known scenario.Watched, texts places.Texts) *Preview {
+func previewOf(config settings.Config, c *scenario.Cluster, known scenario.Watched, texts slots.Texts) *Preview {
 	return NewPreview(config, judge.Dependencies{
 		Live: c, Known: known, Histories: &scenario.Watch{}, Clock: scenario.AtNoon,
 	}, texts)
@@ -118,7 +118,7 @@ func drawConfig(r *rapid.T) settings.Config {
 	config := scenario.Config()
 	config.Mode = rapid.SampledFrom([]settings.Mode{settings.Enforce, settings.Enforce, settings.Audit}).Draw(r, "mode")
 	config.Pin = rapid.SampledFrom([]settings.Pin{
-		settings.PinCompared, settings.PinCompared, settings.PinQualified,
+		settings.PinCompared, settings.PinCompared, settings.PinCandidate,
 	}).Draw(r, "pin")
 	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
 	config.Require = rapid.SampledFrom([]policy.Require{

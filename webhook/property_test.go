@@ -38,7 +38,7 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 			g := NewWithT(t)
 			c := scenario.Of(tc.scenario)
 			trial := newTrial(scenario.Config(), c)
-			write := crowded(scenario.SyncOf(c, "prod"))
+			write := withSlots(scenario.SyncOf(c, "prod"))
 			write.User = "jane" // the ApplicationSet controller would be held back
 			req := write.Request()
 			g.Expect(trial.handle(req).Allowed).To(BeFalse())
@@ -66,7 +66,7 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 }
 
 // crowded fills in the fields that an Application may have, so that there is something to edit. None of them matters.
-func crowded(a *scenario.Attempt) *scenario.Attempt {
+func withSlots(a *scenario.Attempt) *scenario.Attempt {
 	for _, app := range []*argo.Application{a.Before, a.After} {
 		app.Annotations = map[string]string{"note": "x"}
 		app.Finalizers = []string{"resources-finalizer.argocd.argoproj.io"}

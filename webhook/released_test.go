@@ -168,7 +168,7 @@ func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 func TestAStepThatWasLeftIsLookedAtAgain(t *testing.T) {
 	g := NewWithT(t)
 	w := newWatchedWorld()
-	w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+	w.seen.KeepSteps(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
 	w.at(time.Minute, w.dev, degraded)
 	w.at(30*time.Second, w.prod, func(app *argo.Application) {
 		committed(app)

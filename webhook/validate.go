@@ -68,9 +68,9 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 //     offers no transaction over two objects. Argo CD itself has this gap, and there it is the age of a cache.
 //   - a sibling may become done. The target is then refused although it could go: a wrong deny. The sender asks again;
 //     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
-//   - two Applications of one step may be admitted together. With Config.MaxUpdate each takes a place of the step first,
+//   - two Applications of one step may be admitted together. With Config.MaxUpdate each takes a slot of the step first,
 //     and then no more are admitted than maxUpdate says, but for those that are created with an operation, and unless an
-//     API server takes 10 s to store a write: see course.Course and places.Store.
+//     API server takes 10 s to store a write: see course.Course and slots.Store.
 //
 // The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD
 // 3.5 the ApplicationSet controller's operation names none: the application controller resolves targetRevision when it

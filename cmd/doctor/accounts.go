@@ -8,7 +8,7 @@ import (
 
 // belongs reports whether a release gates an instance of Argo CD: its namespace is gated, or one of its accounts is
 // named.
-func (r *Release) belongs(a *ArgoCD) bool {
+func (r *Installation) belongs(a *ArgoCD) bool {
 	if r.Flags == nil || r.Flags.Gated(a.Namespace) {
 		return true
 	}
@@ -21,7 +21,7 @@ func (r *Release) belongs(a *ArgoCD) bool {
 // accounts compares the service accounts of Argo CD with the flags of every release that gates it.
 func (f *Facts) accounts(a *ArgoCD) []Check {
 	var checks []Check
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		if r.Flags == nil || !r.belongs(a) {
 			continue
 		}
@@ -33,14 +33,14 @@ func (f *Facts) accounts(a *ArgoCD) []Check {
 				"stepgate honours no bypass in a sync"),
 		)
 	}
-	if len(checks) == 0 && len(f.Releases) > 0 {
+	if len(checks) == 0 && len(f.Installations) > 0 {
 		checks = append(checks, skipped("accounts",
 			"No release of stepgate gates this instance, as far as its arguments are known."))
 	}
 	return checks
 }
 
-func (f *Facts) accountOf(r *Release, a *ArgoCD, part, flag, value string, named []string, effect string) Check {
+func (f *Facts) accountOf(r *Installation, a *ArgoCD, part, flag, value string, named []string, effect string) Check {
 	name := map[string]string{partApplicationSet: "appset account", partServer: "server account"}[part]
 	p := a.Parts[part]
 	if p == nil {

@@ -8,7 +8,7 @@ import (
 
 // approvals checks the webhooks of a release for ApplicationSets, where the configurations exist: other checks say that
 // one does not. That they carry stepgate's CA is a part of its readiness.
-func (f *Facts) approvals(r *Release) []Check {
+func (f *Facts) approvals(r *Installation) []Check {
 	var checks []Check
 	if r.Validating != nil {
 		checks = append(checks, r.approval())
@@ -19,7 +19,7 @@ func (f *Facts) approvals(r *Release) []Check {
 	return in(r.subject(), "Approvals", checks...)
 }
 
-func (r *Release) approval() Check {
+func (r *Installation) approval() Check {
 	const name = "approval"
 	switch w := r.Approval; {
 	case w == nil:
@@ -36,7 +36,7 @@ func (r *Release) approval() Check {
 	return ok(name, "stepgate refuses approvals in somebody else's name.")
 }
 
-func (r *Release) stamps() Check {
+func (r *Installation) stamps() Check {
 	const name = "annotations"
 	switch w := r.Stamps; {
 	case w == nil:
@@ -48,7 +48,7 @@ func (r *Release) stamps() Check {
 	return ok(name, "stepgate writes down who approves and who pauses.")
 }
 
-func (r *Release) switchless(name string) Check {
+func (r *Installation) switchless(name string) Check {
 	return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
 		record.IgnoreLabel).do("Install the chart again.").by(r.upgrade())
 }

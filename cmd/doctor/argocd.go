@@ -255,19 +255,19 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 			all = append(all, text)
 		}
 	}
-	if len(f.Releases) == 0 {
+	if len(f.Installations) == 0 {
 		return ok(name, "ApplicationSets of %s.", list(all))
 	}
 	var open []string
 	for _, n := range all {
-		if !slices.ContainsFunc(f.Releases, func(r *Release) bool {
+		if !slices.ContainsFunc(f.Installations, func(r *Installation) bool {
 			return r.Flags == nil || r.Flags.Gated(n) || slices.Contains(r.Flags.Namespaces, n)
 		}) {
 			open = append(open, n)
 		}
 	}
 	if len(open) > 0 {
-		r := f.Releases[0]
+		r := f.Installations[0]
 		return warning(name, "Argo CD takes ApplicationSets of %s, which no release of stepgate gates.", list(open)).
 			do("Gate them as well, unless none of them needs an order.").
 			by(r.upgrade(fmt.Sprintf("argocd.applicationNamespaces={%s}",
@@ -276,7 +276,7 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 	return ok(name, "It takes ApplicationSets of %s; they are gated.", list(all))
 }
 
-func (r *Release) watchedOrNone() []string {
+func (r *Installation) watchedOrNone() []string {
 	if r.Flags == nil {
 		return nil
 	}

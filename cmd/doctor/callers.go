@@ -13,7 +13,7 @@ import (
 )
 
 // callers says what somebody could do who calls the webhook and is not the API server.
-func (r *Release) callers() Check {
+func (r *Installation) callers() Check {
 	const name = "callers"
 	switch {
 	case r.Deployment.Err != nil:
@@ -32,19 +32,19 @@ func (r *Release) callers() Check {
 		unless = ", unless a NetworkPolicy forbids it: you may not see them"
 	}
 	return warning(name, "Anybody who reaches the port can hold up the syncs of a step with a maxUpdate: each request "+
-		"about a made-up sync takes a place for 10 s%s.", unless).
+		"about a made-up sync takes a slot for 10 s%s.", unless).
 		do("Let only the API servers call, by a NetworkPolicy or by client certificates: " +
 			screen.Page("docs/client-certificates.md"))
 }
 
 // obeysStrangers reports whether something other than an answer comes of a call, whoever has made it.
-func (r *Release) obeysStrangers() bool {
+func (r *Installation) obeysStrangers() bool {
 	return r.Flags != nil && !r.Flags.ClientCA && r.Flags.Gate.MaxUpdate
 }
 
 // closed reports whether NetworkPolicies select the Pods, and none of them opens the port of the webhook to everybody.
 // They do not hold for Pods in the network of their node.
-func (r *Release) closed() bool {
+func (r *Installation) closed() bool {
 	template := &r.Deployment.Value.Spec.Template
 	port, selects := webhookPort(&corev1.Pod{Spec: template.Spec}), false
 	if template.Spec.HostNetwork {

@@ -35,7 +35,7 @@ type Attempt struct {
 const auditWarning = "stepgate (audit mode)"
 
 // calls says whether the API server calls both webhooks, and gets the answers that it should.
-func (f *Facts) calls(r *Release) []Check {
+func (f *Facts) calls(r *Installation) []Check {
 	const group = "Calls of the API server (dry-runs)"
 	var checks []Check
 	if f.SelfTest != nil && r.gated(f.SelfTest.Namespace) {
@@ -51,7 +51,7 @@ func (f *Facts) calls(r *Release) []Check {
 	return in(r.subject(), group, checks...)
 }
 
-func (f *Facts) selfTest(r *Release) Check {
+func (f *Facts) selfTest(r *Installation) Check {
 	if err := f.SelfTest.Err; err != nil {
 		if c := r.failed("selftest", err); c != nil {
 			return *c
@@ -64,7 +64,7 @@ func (f *Facts) selfTest(r *Release) Check {
 }
 
 // failed is the check for an answer that is a failure of the call, else nil.
-func (r *Release) failed(name string, err error) *Check {
+func (r *Installation) failed(name string, err error) *Check {
 	if err == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (r *Release) failed(name string, err error) *Check {
 }
 
 // refused says whether a sync that is too early is refused.
-func (r *Release) refused(a *Attempts) Check {
+func (r *Installation) refused(a *Attempts) Check {
 	const name = "early sync"
 	if c := r.failed(name, a.Refuse.Err); c != nil {
 		return *c
@@ -121,7 +121,7 @@ func namespaceOf(application string) string {
 }
 
 // pinned says whether the mutating webhook is called, and pins.
-func (r *Release) pinned(a *Attempts) Check {
+func (r *Installation) pinned(a *Attempts) Check {
 	const name = "pin"
 	if c := r.failed(name, a.Pin.Err); c != nil {
 		return *c

@@ -66,15 +66,15 @@ func (r *Registration) verify(chain []*x509.Certificate, now time.Time) (root *x
 }
 
 // bundle checks a caBundle by itself.
-func (r *Registration) bundle(f *Facts, release *Release) Check {
+func (r *Registration) bundle(f *Facts, at *Installation) Check {
 	const name = "caBundle"
 	all := authorities(r.Webhook.ClientConfig.CABundle)
 	if len(r.Webhook.ClientConfig.CABundle) == 0 {
-		return release.repairBundle(problem(name,
+		return at.repairBundle(problem(name,
 			"It is empty: the API server trusts no certificate of stepgate, and every call fails."))
 	}
 	if len(all) == 0 {
-		return release.repairBundle(problem(name, "It has no certificate: every call of the API server fails."))
+		return at.repairBundle(problem(name, "It has no certificate: every call of the API server fails."))
 	}
 	valid := 0
 	for _, c := range all {
@@ -83,7 +83,7 @@ func (r *Registration) bundle(f *Facts, release *Release) Check {
 		}
 	}
 	if valid == 0 {
-		return release.repairBundle(problem(name, "All its certificates have expired: every call of the API server fails."))
+		return at.repairBundle(problem(name, "All its certificates have expired: every call of the API server fails."))
 	}
 	return ok(name, "%s.", count(valid, "valid certificate authority", "valid certificate authorities"))
 }
@@ -98,7 +98,7 @@ func count(n int, one, more string) string {
 const injectAnnotation = "cert-manager.io/inject-ca-from"
 
 // repairBundle adds what to do about a caBundle, which depends on who writes it.
-func (r *Release) repairBundle(c Check) Check {
+func (r *Installation) repairBundle(c Check) Check {
 	injected := false
 	for _, w := range r.registrations() {
 		injected = injected || w.Annotations[injectAnnotation] != ""
@@ -118,7 +118,7 @@ func (r *Release) repairBundle(c Check) Check {
 }
 
 // certificates checks what the replicas serve.
-func (f *Facts) certificates(r *Release) []Check {
+func (f *Facts) certificates(r *Installation) []Check {
 	const group, name = "Certificate", "served chain"
 	if len(r.registrations()) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (f *Facts) certificates(r *Release) []Check {
 }
 
 // served says whether every replica serves a chain that every webhook's caBundle verifies.
-func (f *Facts) served(r *Release) (check Check, roots []*x509.Certificate) {
+func (f *Facts) served(r *Installation) (check Check, roots []*x509.Certificate) {
 	const name = "served chain"
 	for _, s := range r.Served.Value {
 		if s.Err != nil {
@@ -177,7 +177,7 @@ func oldest(all []Served) *x509.Certificate {
 // least is the part of its life that a certificate should have left: it is renewed earlier than that.
 const least = 0.2
 
-func (f *Facts) age(r *Release, name string, c *x509.Certificate) Check {
+func (f *Facts) age(r *Installation, name string, c *x509.Certificate) Check {
 	left, life := c.NotAfter.Sub(f.Now), c.NotAfter.Sub(c.NotBefore)
 	switch {
 	case left <= 0:
@@ -197,7 +197,7 @@ func days(d time.Duration) string {
 	return count(int(d.Hours()/24), "day", "days")
 }
 
-func (r *Release) logs(pattern string) string {
+func (r *Installation) logs(pattern string) string {
 	return fmt.Sprintf("kubectl -n %s logs -l app.kubernetes.io/instance=%s --tail=-1 | grep %s", r.namespace(), r.helm(),
 		pattern)
 }

@@ -54,13 +54,13 @@ func namespaceCondition(namespaces []string) string {
 }
 
 // conditions compares the match conditions with those of the chart.
-func (r *Registration) conditions(release *Release) Check {
+func (r *Registration) conditions(at *Installation) Check {
 	const name = "match conditions"
-	if release.Flags == nil {
-		return release.unsettled(name)
+	if at.Flags == nil {
+		return at.unsettled(name)
 	}
 	want := map[string]string{}
-	for _, c := range Conditions(release.Flags.Namespaces) {
+	for _, c := range Conditions(at.Flags.Namespaces) {
 		want[c.Name] = oneLine(c.Expression)
 	}
 	var changed, more, exempt []string
@@ -81,7 +81,7 @@ func (r *Registration) conditions(release *Release) Check {
 		missing = append(missing, n)
 	}
 	slices.Sort(missing)
-	repair := release.upgrade()
+	repair := at.upgrade()
 	switch {
 	case len(changed) > 0:
 		return problem(name, "%s differs from the chart's condition, so other writes go through the gate than should.",
@@ -132,14 +132,14 @@ func list(names []string) string {
 	return strings.Join(names, "")
 }
 
-func (r *Release) helm() string {
+func (r *Installation) helm() string {
 	if r.Helm == "" {
 		return r.Name
 	}
 	return r.Helm
 }
 
-func (r *Release) namespace() string {
+func (r *Installation) namespace() string {
 	if r.Namespace == "" {
 		return "NAMESPACE"
 	}

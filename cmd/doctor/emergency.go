@@ -57,11 +57,11 @@ func (f *Facts) Ways(namespaces []string) []Way {
 }
 
 // installations are the releases that were found, or else one with the usual names.
-func (f *Facts) installations() []*Release {
-	if len(f.Releases) > 0 {
-		return f.Releases
+func (f *Facts) installations() []*Installation {
+	if len(f.Installations) > 0 {
+		return f.Installations
 	}
-	return []*Release{{Name: usualRelease, Namespace: usualRelease}}
+	return []*Installation{{Name: usualRelease, Namespace: usualRelease}}
 }
 
 // The names that README.md and the pages use, for those that are not known.
@@ -74,7 +74,7 @@ const (
 // they are those that stepgate's arguments name.
 func (f *Facts) gatedNamespaces() []string {
 	var names []string
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		if f.ApplicationSets.Err != nil && r.Flags != nil && r.Flags.watched()[0] != "" {
 			names = append(names, r.Flags.Namespaces...)
 		}
@@ -95,7 +95,7 @@ func (f *Facts) oneSync() Way {
 		},
 	}
 	var users []string
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		if r.Flags != nil {
 			users = append(users, r.Flags.Gate.BypassUsers...)
 		}
@@ -130,7 +130,7 @@ func (f *Facts) oneSet(namespaces []string) Way {
 			f.Now.Add(bypassFor).UTC().Format(time.RFC3339)),
 	}
 	w.Back = []string{on + settings.BypassAnnotation + "-"}
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		if r.Flags != nil && slices.Contains(r.Flags.Gate.IgnoredAnnotations, settings.BypassAnnotation) {
 			w.Hindrance = fmt.Sprintf("Release %s does not allow this annotation (config.allowedAnnotations).", r.helm())
 		}
@@ -153,7 +153,7 @@ func (f *Facts) labels(namespaces []string) Way {
 		w.Commands = append(w.Commands, fmt.Sprintf("kubectl label namespace %s %s=true", n, record.IgnoreLabel))
 		w.Back = append(w.Back, fmt.Sprintf("kubectl label namespace %s %s-", n, record.IgnoreLabel))
 	}
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		for _, hook := range r.registrations() {
 			if !hook.honoursSwitch() {
 				w.Hindrance = fmt.Sprintf("It does not help here: the namespaceSelector of %s %s lacks %s.", hook.Kind, hook.Name,
@@ -195,10 +195,10 @@ func (f *Facts) remove() Way {
 		back = back.and(r.upgrade())
 	}
 	w.BackCommits, w.Back = back.Commits, back.Commands
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		w.Commands, w.releases = append(w.Commands, both+r.Name), append(w.releases, r.Name)
 	}
-	if len(f.Releases) == 0 {
+	if len(f.Installations) == 0 {
 		w.Commands = []string{both + "-l " + ownSelector}
 	}
 	return w
@@ -246,7 +246,7 @@ func (w Way) BackLines(s screen.Screen) []string {
 // Unread says what could not be read of the cluster; empty if everything could.
 func (f *Facts) Unread() string {
 	all := []error{f.Configurations, f.MutatingConfigurations, f.Namespaces.Err, f.ApplicationSets.Err}
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		all = append(all, r.Deployment.Err)
 	}
 	var texts []string
@@ -265,11 +265,11 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 		lines = append(lines, s.Wrap("  "+s.Paint(screen.Busy, screen.SignWarning)+" ", "    ",
 			"Not all of it could be read, so names above may be the usual ones: "+unread+".")...)
 	}
-	if f.Configurations == nil && len(f.Releases) == 0 {
+	if f.Configurations == nil && len(f.Installations) == 0 {
 		lines = append(lines, s.Wrap("  ", "  ", "stepgate is not installed: no webhook configuration has the webhook "+
 			ValidatingWebhook+". It holds nothing up.")...)
 	}
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		lines = append(lines, "  "+r.subject())
 		if r.Flags != nil && r.Flags.Gate.Mode == settings.Audit {
 			lines = append(lines, s.Wrap("  ", "  ",

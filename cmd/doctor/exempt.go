@@ -11,14 +11,14 @@ import (
 )
 
 // exemptions says what a release leaves out now.
-func (f *Facts) exemptions(r *Release) []Check {
+func (f *Facts) exemptions(r *Installation) []Check {
 	checks := []Check{f.exemptSets(r), f.ignoredNamespaces(r), f.ungated(r)}
 	return in(r.subject(), "Off or exempt", append(checks, f.reported(r)...)...)
 }
 
 // reported counts the Applications that are judged by what an agent reports of them. Where there are none, there is
 // nothing to say.
-func (f *Facts) reported(r *Release) []Check {
+func (f *Facts) reported(r *Installation) []Check {
 	some := 0
 	for _, p := range f.Applications.Value {
 		if p.Application.Reported && p.Owner != "" && r.gated(p.Namespace) {
@@ -33,7 +33,7 @@ func (f *Facts) reported(r *Release) []Check {
 }
 
 // exemptSets names the ApplicationSets that annotations take out of the gate.
-func (f *Facts) exemptSets(r *Release) Check {
+func (f *Facts) exemptSets(r *Installation) Check {
 	const name = "ApplicationSets"
 	if f.ApplicationSets.Err != nil {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
@@ -88,7 +88,7 @@ func annotationOf(kind string) string {
 }
 
 // ignoredNamespaces names the gated namespaces whose emergency switch is on.
-func (f *Facts) ignoredNamespaces(r *Release) Check {
+func (f *Facts) ignoredNamespaces(r *Installation) Check {
 	const name = "switched off"
 	if f.Namespaces.Err != nil {
 		return notRead(name, "the namespaces", f.Namespaces.Err)
@@ -108,7 +108,7 @@ func (f *Facts) ignoredNamespaces(r *Release) Check {
 }
 
 // ungated names the namespaces with RollingSync ApplicationSets that no release gates.
-func (f *Facts) ungated(r *Release) Check {
+func (f *Facts) ungated(r *Installation) Check {
 	const name = "not gated"
 	if f.ApplicationSets.Err != nil {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
@@ -118,7 +118,7 @@ func (f *Facts) ungated(r *Release) Check {
 	}
 	var open []string
 	for _, n := range f.rollingNamespaces() {
-		if !slices.ContainsFunc(f.Releases, func(r *Release) bool { return r.gated(n) }) {
+		if !slices.ContainsFunc(f.Installations, func(r *Installation) bool { return r.gated(n) }) {
 			open = append(open, n)
 		}
 	}
@@ -140,7 +140,7 @@ func (f *Facts) gatedTwice() Check {
 	var twice []string
 	for _, n := range f.rollingNamespaces() {
 		var by []string
-		for _, r := range f.Releases {
+		for _, r := range f.Installations {
 			if r.Flags != nil && r.Flags.Gated(n) {
 				by = append(by, r.helm())
 			}

@@ -34,7 +34,7 @@ type Facts struct {
 	User   Read[string]
 	Rights []RightRead
 
-	Releases []*Release
+	Installations []*Installation
 	// Configurations is why the validating webhook configurations could not be listed, if they could not, and
 	// MutatingConfigurations the same of the mutating ones.
 	Configurations, MutatingConfigurations error
@@ -54,8 +54,8 @@ type SelfTest struct {
 	Err               error
 }
 
-// Release is one installation of stepgate.
-type Release struct {
+// Installation is one installation of stepgate.
+type Installation struct {
 	// Name is the name of its webhook configurations and of its other objects; Helm is the name of the Helm release.
 	Name, Helm string
 	// Namespace is empty if it cannot be known.
@@ -83,7 +83,7 @@ type Release struct {
 }
 
 // registrations are the webhooks of a release that exist.
-func (r *Release) registrations() []*Registration {
+func (r *Installation) registrations() []*Registration {
 	var all []*Registration
 	for _, w := range []*Registration{r.Validating, r.Mutating} {
 		if w != nil {
@@ -116,6 +116,6 @@ type Flags struct {
 }
 
 // gated reports whether a release gates the Applications of a namespace, as far as its arguments are known.
-func (r *Release) gated(namespace string) bool {
+func (r *Installation) gated(namespace string) bool {
 	return r.Flags == nil || r.Flags.Gated(namespace)
 }

@@ -111,7 +111,7 @@ func Classify(text string) Failure {
 }
 
 // explain says what a cause means, and, in a Check that has nothing else, what to do about it.
-func (r *Release) explain(cause Cause) (meaning string, cure Check) {
+func (r *Installation) explain(cause Cause) (meaning string, cure Check) {
 	pods := fmt.Sprintf("kubectl -n %s get pods -l app.kubernetes.io/instance=%s", r.namespace(), r.helm())
 	switch cause {
 	case Untrusted:

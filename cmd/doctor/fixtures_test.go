@@ -46,7 +46,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -136,7 +136,7 @@ func healthy(t *testing.T) *world {
 		refuse: answer{err: denial("step 3 of ApplicationSet argocd/guestbook may not sync yet: guestbook-prod-eu-stepgate-doctor (ContentUnknown)")},
 		pin:    answer{warnings: []string{webhook.SelfTestWarning}, revision: "78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2"},
 	}
-	for _, object := range installed(g) {
+	for _, object := range configurations(g) {
 		switch o := object.(type) {
 		case *admissionv1.ValidatingWebhookConfiguration:
 			w.validating = o
@@ -159,9 +159,9 @@ func healthy(t *testing.T) *world {
 	return w
 }
 
-// installed reads config/enforce, which is rendered from the chart.
-func installed(g Gomega) []runtime.Object {
-	text, err := release.Kustomize(filepath.Join("..", "..", "config", "enforce"))
+// configurations reads config/enforce, which is rendered from the chart.
+func configurations(g Gomega) []runtime.Object {
+	text, err := installed.Kustomize(filepath.Join("..", "..", "config", "enforce"))
 	g.Expect(err).NotTo(HaveOccurred())
 	var all []runtime.Object
 	documents := yaml.NewYAMLReader(newReader(text))

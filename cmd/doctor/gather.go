@@ -50,7 +50,7 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 		f.Applications.Value = append(f.Applications.Value, argocd.NewProjection(app))
 	})
 	f.Rights = s.rights(ctx, f.rightsNeeded(), "")
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		s.replicas(ctx, r)
 		r.Served = s.served(ctx, r)
 		r.Attempts = s.attempts(ctx, f, r)
@@ -64,8 +64,8 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 // GatherInstalled reads only what is installed, and what it gates.
 func (s *Sources) GatherInstalled(ctx context.Context) *Facts {
 	f := &Facts{Now: s.Now(), Version: s.Version}
-	f.Releases, f.Configurations, f.MutatingConfigurations = s.releases(ctx)
-	for _, r := range f.Releases {
+	f.Installations, f.Configurations, f.MutatingConfigurations = s.releases(ctx)
+	for _, r := range f.Installations {
 		s.deployment(ctx, r)
 	}
 	namespaces, err := s.Kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
@@ -79,7 +79,7 @@ func (s *Sources) GatherInstalled(ctx context.Context) *Facts {
 	slices.SortFunc(f.ApplicationSets.Value, func(a, b argo.ApplicationSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		r.Application = s.applicationOf(ctx, f, r)
 	}
 	return f
@@ -103,17 +103,17 @@ func (s *Sources) user(ctx context.Context) Read[string] {
 }
 
 // releases finds the installations by the names of their webhooks.
-func (s *Sources) releases(ctx context.Context) (all []*Release, validatingErr, mutatingErr error) {
+func (s *Sources) releases(ctx context.Context) (all []*Installation, validatingErr, mutatingErr error) {
 	validating, err := s.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err, nil
 	}
 	mutating, mutatingErr := s.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx,
 		metav1.ListOptions{})
-	byName := map[string]*Release{}
-	of := func(w *Registration) *Release {
+	byName := map[string]*Installation{}
+	of := func(w *Registration) *Installation {
 		if byName[w.Name] == nil {
-			byName[w.Name] = &Release{Name: w.Name, MutatingErr: mutatingErr}
+			byName[w.Name] = &Installation{Name: w.Name, MutatingErr: mutatingErr}
 		}
 		return byName[w.Name]
 	}
@@ -145,7 +145,7 @@ func (s *Sources) releases(ctx context.Context) (all []*Release, validatingErr, 
 		r.locate()
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b *Installation) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil, mutatingErr
 }
 
@@ -157,7 +157,7 @@ const (
 )
 
 // locate finds the Helm release, and the namespace, from a webhook.
-func (r *Release) locate() {
+func (r *Installation) locate() {
 	w := r.registrations()[0]
 	r.Helm = w.Labels[instanceLabel]
 	r.Namespace = w.Annotations[helmNamespace]
@@ -167,7 +167,7 @@ func (r *Release) locate() {
 }
 
 // deployment reads the Deployment of a release, and its arguments.
-func (s *Sources) deployment(ctx context.Context, r *Release) {
+func (s *Sources) deployment(ctx context.Context, r *Installation) {
 	list, err := s.Kube.AppsV1().Deployments(r.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: instanceLabel + "=" + r.helm() + "," + componentKey + "=webhook," + partOfLabel + "=stepgate",
 	})
@@ -188,7 +188,7 @@ func (s *Sources) deployment(ctx context.Context, r *Release) {
 }
 
 // replicas reads the Pods of a release, and what belongs to them.
-func (s *Sources) replicas(ctx context.Context, r *Release) {
+func (s *Sources) replicas(ctx context.Context, r *Installation) {
 	if r.Deployment.Value != nil {
 		selector := metav1.FormatLabelSelector(r.Deployment.Value.Spec.Selector)
 		pods, err := s.Kube.CoreV1().Pods(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -217,7 +217,7 @@ func (s *Sources) replicas(ctx context.Context, r *Release) {
 }
 
 // served gets the certificate of every replica.
-func (s *Sources) served(ctx context.Context, r *Release) (all Read[[]Served]) {
+func (s *Sources) served(ctx context.Context, r *Installation) (all Read[[]Served]) {
 	w := r.registrations()[0]
 	if url := w.Webhook.ClientConfig.URL; url != nil {
 		chain, err := s.OfURL(ctx, *url)

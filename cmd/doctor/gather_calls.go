@@ -35,7 +35,7 @@ type heard struct{ texts []string }
 func (h *heard) HandleWarningHeader(_ int, _, text string) { h.texts = append(h.texts, text) }
 
 // attempts sends the two server dry-runs. The API server stores nothing of them, and stepgate records nothing.
-func (s *Sources) attempts(ctx context.Context, f *Facts, r *Release) *Attempts {
+func (s *Sources) attempts(ctx context.Context, f *Facts, r *Installation) *Attempts {
 	sets := f.candidates(r)
 	app, err := s.candidate(ctx, sets)
 	switch {
@@ -72,7 +72,7 @@ func (s *Sources) attempt(send func(client.Client) (*argo.Operation, error)) (a 
 }
 
 // candidates are the ApplicationSets that a release gates now, by their UID.
-func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
+func (f *Facts) candidates(r *Installation) map[types.UID]*argo.ApplicationSet {
 	var config settings.Config
 	if r.Flags != nil {
 		config = r.Flags.Gate

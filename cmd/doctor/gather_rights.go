@@ -21,11 +21,11 @@ func (f *Facts) rightsNeeded() []Right {
 		var namespaces []string
 		switch right.Resource {
 		case "pods", "endpointslices", "poddisruptionbudgets":
-			for _, r := range f.Releases {
+			for _, r := range f.Installations {
 				namespaces = append(namespaces, r.Namespace)
 			}
 		case "networkpolicies":
-			for _, r := range f.Releases {
+			for _, r := range f.Installations {
 				if r.obeysStrangers() {
 					namespaces = append(namespaces, r.Namespace)
 				}

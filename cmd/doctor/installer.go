@@ -41,7 +41,7 @@ const (
 )
 
 // metadata are the annotations and labels of the objects of a release that were read.
-func (r *Release) metadata() (annotations, labels map[string]string) {
+func (r *Installation) metadata() (annotations, labels map[string]string) {
 	annotations, labels = map[string]string{}, map[string]string{}
 	for _, w := range r.registrations() {
 		maps.Copy(annotations, w.Annotations)
@@ -56,7 +56,7 @@ func (r *Release) metadata() (annotations, labels map[string]string) {
 
 // installer says what has installed a release. A release of Helm that an Application has taken over is Argo CD's: a
 // `helm upgrade` would be undone.
-func (r *Release) installer() installer {
+func (r *Installation) installer() installer {
 	annotations, labels := r.metadata()
 	switch {
 	case len(r.registrations()) == 0:
@@ -73,7 +73,7 @@ func (r *Release) installer() installer {
 
 // application is the Application that installs a release, as the argocd command line names it: NAME, or NAMESPACE/NAME.
 // It is empty if no Application is known to do so.
-func (r *Release) application() string {
+func (r *Installation) application() string {
 	annotations, labels := r.metadata()
 	id, _, _ := strings.Cut(annotations[trackingID], ":")
 	name := cmp.Or(id, labels[instanceOfArgo], r.Application)
@@ -82,7 +82,7 @@ func (r *Release) application() string {
 
 // applicationOf looks for the Application of a release that has no mark of any installer. An Argo CD that tracks by
 // labels leaves none.
-func (s *Sources) applicationOf(ctx context.Context, f *Facts, r *Release) string {
+func (s *Sources) applicationOf(ctx context.Context, f *Facts, r *Installation) string {
 	if r.installer() != unknownInstaller {
 		return ""
 	}
@@ -124,7 +124,7 @@ func (u Upgrade) and(more Upgrade) Upgrade {
 
 // upgrade is how the chart is applied again, with these values beside those that it has. A value is PATH=VALUE as
 // helm's --set has it: null removes it, and {a,b} is a list. PATH=@FILE is the content of a file.
-func (r *Release) upgrade(values ...string) Upgrade {
+func (r *Installation) upgrade(values ...string) Upgrade {
 	helm := fmt.Sprintf("helm upgrade %s CHART --namespace %s --reset-then-reuse-values", r.helm(), r.namespace())
 	for _, v := range values {
 		if path, file, isFile := strings.Cut(v, "=@"); isFile {

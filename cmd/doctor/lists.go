@@ -11,7 +11,7 @@ import (
 const longList = 1000
 
 // lists says whether a sync that is allowed costs the API server a long LIST, which the write barrier would save.
-func (f *Facts) lists(r *Release) Check {
+func (f *Facts) lists(r *Installation) Check {
 	const name = "lists"
 	switch {
 	case f.ApplicationSets.Err != nil:

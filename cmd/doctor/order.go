@@ -32,7 +32,7 @@ type follower struct {
 func (f follower) name() string { return f.set.Namespace + "/" + cmp.Or(f.application, f.set.Name) }
 
 // followers are the ApplicationSets and Applications with stepgate.io/after that a release gates.
-func (f *Facts) followers(r *Release) (all []follower) {
+func (f *Facts) followers(r *Installation) (all []follower) {
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
 		if _, has := set.Annotations[argocd.AfterAnnotation]; has && r.gated(set.Namespace) {
@@ -48,7 +48,7 @@ func (f *Facts) followers(r *Release) (all []follower) {
 }
 
 // order says what is wrong with what comes after what.
-func (f *Facts) order(r *Release) Check {
+func (f *Facts) order(r *Installation) Check {
 	const name = "after"
 	all := f.followers(r)
 	switch {
@@ -77,7 +77,7 @@ func (f *Facts) order(r *Release) Check {
 	return r.orderFound(name, len(all), unreadable, wrong)
 }
 
-func (r *Release) orderFound(name string, all int, unreadable, wrong []string) Check {
+func (r *Installation) orderFound(name string, all int, unreadable, wrong []string) Check {
 	var c Check
 	allowed := "no other namespace may be named"
 	if names := r.Flags.Gate.AfterNamespaces; len(names) > 0 {

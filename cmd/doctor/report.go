@@ -12,7 +12,7 @@ const everywhere = "This cluster"
 // Examine makes all checks.
 func (f *Facts) Examine() *Report {
 	checks := f.cluster()
-	for _, r := range f.Releases {
+	for _, r := range f.Installations {
 		checks = append(checks, f.workload(r)...)
 		checks = append(checks, f.webhooks(r)...)
 		checks = append(checks, f.approvals(r)...)
@@ -44,7 +44,7 @@ func (f *Facts) cluster() []Check {
 	switch {
 	case f.Configurations != nil:
 		checks = append(checks, notRead("stepgate", "the ValidatingWebhookConfigurations", f.Configurations))
-	case len(f.Releases) == 0:
+	case len(f.Installations) == 0:
 		checks = append(checks, problem("stepgate",
 			"It is not installed: no webhook configuration has the webhook %s. Nothing keeps the order of the steps.",
 			ValidatingWebhook).
@@ -52,9 +52,9 @@ func (f *Facts) cluster() []Check {
 				" - with Helm, from a checkout:",
 				"helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait"))
 	default:
-		checks = append(checks, ok("stepgate", "%s found.", count(len(f.Releases), "release", "releases")))
+		checks = append(checks, ok("stepgate", "%s found.", count(len(f.Installations), "release", "releases")))
 	}
-	if len(f.Releases) > 1 && f.ApplicationSets.Err == nil {
+	if len(f.Installations) > 1 && f.ApplicationSets.Err == nil {
 		checks = append(checks, f.gatedTwice())
 	}
 	return in(everywhere, "", checks...)

@@ -151,7 +151,7 @@ func (s *Flags) watched() []string {
 }
 
 // account says whether stepgate's service account has its rights.
-func (r *Release) account() Check {
+func (r *Installation) account() Check {
 	const name = "service account"
 	switch {
 	case r.Deployment.Err != nil:
@@ -176,7 +176,7 @@ func (r *Release) account() Check {
 }
 
 // serviceAccount is the user name of its service account.
-func (r *Release) serviceAccount() string {
+func (r *Installation) serviceAccount() string {
 	account := "default"
 	if d := r.Deployment.Value; d != nil && d.Spec.Template.Spec.ServiceAccountName != "" {
 		account = d.Spec.Template.Spec.ServiceAccountName

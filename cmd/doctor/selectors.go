@@ -15,21 +15,21 @@ import (
 )
 
 // selectors says whom the selectors of a webhook leave out.
-func (r *Registration) selectors(f *Facts, release *Release) Check {
+func (r *Registration) selectors(f *Facts, at *Installation) Check {
 	const name = "selectors"
 	if s := r.Webhook.ObjectSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
 		return warning(name, "The objectSelector %q takes Applications out by a label, which anybody may change who may "+
 			"edit them.", metav1.FormatLabelSelector(s)).
-			do("Remove webhook.objectSelector, unless it is meant.").by(release.upgrade("webhook.objectSelector=null"))
+			do("Remove webhook.objectSelector, unless it is meant.").by(at.upgrade("webhook.objectSelector=null"))
 	}
 	if !r.honoursSwitch() {
 		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
-			record.IgnoreLabel).do("Install the chart again.").by(release.upgrade())
+			record.IgnoreLabel).do("Install the chart again.").by(at.upgrade())
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.Webhook.NamespaceSelector)
 	if err != nil {
 		return problem(name, "The namespaceSelector is not valid: %s.", err).
-			do("Install the chart again.").by(release.upgrade())
+			do("Install the chart again.").by(at.upgrade())
 	}
 	if f.Namespaces.Err != nil {
 		return notRead(name, "the namespaces", f.Namespaces.Err)
@@ -37,15 +37,15 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 	if f.ApplicationSets.Err != nil {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	}
-	left := f.leftOut(release, selector)
+	left := f.leftOut(at, selector)
 	switch {
-	case len(left) > 0 && release.Flags == nil:
-		return release.unsettled(name)
+	case len(left) > 0 && at.Flags == nil:
+		return at.unsettled(name)
 	case len(left) > 0:
 		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: "+
 			"nothing is gated there.", list(left)).
 			do("Install the chart again, and look at webhook.namespaceSelector.",
-				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name)).by(release.upgrade())
+				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name)).by(at.upgrade())
 	}
 	return ok(name, "They leave out no gated namespace.")
 }
@@ -60,7 +60,7 @@ func (r *Registration) honoursSwitch() bool {
 
 // leftOut are the namespaces with RollingSync that a release should gate and a selector does not select, except by the
 // emergency switch, of which another check tells.
-func (f *Facts) leftOut(release *Release, selector labels.Selector) []string {
+func (f *Facts) leftOut(at *Installation, selector labels.Selector) []string {
 	var left []string
 	for _, n := range f.Namespaces.Value {
 		set := labels.Set{}
@@ -69,7 +69,7 @@ func (f *Facts) leftOut(release *Release, selector labels.Selector) []string {
 				set[key] = value
 			}
 		}
-		if release.gated(n.Name) && f.hasRollingSync(n.Name) && !selector.Matches(set) {
+		if at.gated(n.Name) && f.hasRollingSync(n.Name) && !selector.Matches(set) {
 			left = append(left, n.Name)
 		}
 	}
@@ -108,8 +108,8 @@ func (f *Facts) ignored(namespace string) bool {
 	})
 }
 
-// subject is the release, for people.
-func (r *Release) subject() string {
+// subject is the at, for people.
+func (r *Installation) subject() string {
 	text := "Release " + r.helm()
 	if r.Namespace != "" {
 		text += ", namespace " + r.Namespace

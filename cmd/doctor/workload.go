@@ -13,13 +13,13 @@ import (
 )
 
 // workload checks what runs.
-func (f *Facts) workload(r *Release) []Check {
+func (f *Facts) workload(r *Installation) []Check {
 	return in(r.subject(), "Running", f.version(r), r.replicas(), r.endpoints(), r.budget(), r.mode(), r.callers(),
 		f.lists(r))
 }
 
 // version compares what is installed with this command line.
-func (f *Facts) version(r *Release) Check {
+func (f *Facts) version(r *Installation) Check {
 	const name = "version"
 	switch {
 	case errors.IsNotFound(r.Deployment.Err):
@@ -63,7 +63,7 @@ func imageVersion(c *corev1.Container) string {
 }
 
 // replicas compares the replicas that are ready with those that are wanted.
-func (r *Release) replicas() Check {
+func (r *Installation) replicas() Check {
 	const name = "replicas"
 	if r.Deployment.Err != nil {
 		return noDeployment(name, r.Deployment.Err)
@@ -94,7 +94,7 @@ func (r *Release) replicas() Check {
 }
 
 // unsettled is a check that needs the arguments of the Deployment, where they are not known.
-func (r *Release) unsettled(name string) Check {
+func (r *Installation) unsettled(name string) Check {
 	switch {
 	case errors.IsNotFound(r.Deployment.Err):
 		return unknown(name, "Not checked: the release has no Deployment, whose arguments say what is right.").do(
@@ -116,7 +116,7 @@ func noDeployment(name string, err error) Check {
 }
 
 // notReady says why the first Pod that is not ready is not, as far as the API server knows.
-func (r *Release) notReady() string {
+func (r *Installation) notReady() string {
 	for _, p := range r.Pods.Value {
 		for _, s := range p.Status.ContainerStatuses {
 			if w := s.State.Waiting; !s.Ready && w != nil && w.Reason != "" {
@@ -133,7 +133,7 @@ func (r *Release) notReady() string {
 }
 
 // endpoints says whether the Service that the API server calls has somewhere to send to.
-func (r *Release) endpoints() Check {
+func (r *Installation) endpoints() Check {
 	const name = "endpoints"
 	w := r.registrations()
 	if len(w) == 0 {
@@ -164,7 +164,7 @@ func (r *Release) endpoints() Check {
 }
 
 // budget says whether a drain of nodes can take all replicas away at once.
-func (r *Release) budget() Check {
+func (r *Installation) budget() Check {
 	const name = "disruption budget"
 	switch {
 	case r.Deployment.Err != nil:
@@ -195,7 +195,7 @@ func (r *Release) budget() Check {
 func single(d *appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spec.Replicas < 2 }
 
 // mode says whether stepgate refuses anything.
-func (r *Release) mode() Check {
+func (r *Installation) mode() Check {
 	const name = "mode"
 	if r.Flags == nil {
 		return r.unsettled(name)

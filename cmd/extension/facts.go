@@ -22,10 +22,10 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // The headers by which argocd-server names what the user may get.
@@ -52,7 +52,7 @@ type Known interface {
 	Synced() bool
 }
 
-var _ Known = (*siblings.Cache)(nil)
+var _ Known = (*cluster.Cache)(nil)
 
 // Options are what Facts are made from.
 type Options struct {
@@ -62,8 +62,8 @@ type Options struct {
 	Objects client.Reader
 	// Evidence is what objects are known to say; nil if nobody looks at them.
 	Evidence judge.Evidence
-	// Places tell who has a place of a step, as read a moment ago; nil if nobody keeps maxUpdate.
-	Places places.Texts
+	// Slots tell who has a slot of a step, as read a moment ago; nil if nobody keeps maxUpdate.
+	Slots slots.Texts
 	// Gated reports whether a namespace is gated.
 	Gated func(namespace string) bool
 	Clock clock.PassiveClock
@@ -81,7 +81,7 @@ func NewFacts(o Options) *Facts {
 	preview := webhook.NewPreview(o.Config, judge.Dependencies{
 		Live: rollout.NewEvaluator(o.Known), Known: o.Known, Histories: o.Known,
 		Windows: judge.ProjectWindows{Known: o.Known}, Evidence: o.Evidence, Clock: o.Clock,
-	}, o.Places)
+	}, o.Slots)
 	return &Facts{Options: o, preview: preview, judged: cache.NewLRUExpireCache(mostKept)}
 }
 
@@ -166,7 +166,7 @@ func (f *Facts) status(a asked) Status {
 }
 
 // explain says whether a sync of the Application may start. It reads this Application live, and of other objects only the
-// places of its step.
+// slots of its step.
 func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, error) {
 	q, err := f.question(ctx, a.name())
 	if err != nil {

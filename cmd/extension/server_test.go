@@ -375,7 +375,7 @@ func TestCandidates(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t)
 	set := guestbook.Set("argocd")
-	set.UID, set.Annotations = "set", map[string]string{settings.PinAnnotation: "qualified"}
+	set.UID, set.Annotations = "set", map[string]string{settings.PinAnnotation: "candidate"}
 	w.Add(set)
 	d := read[dashboard.Detail](t, w.serve(w.objects), "/api/v1/rollout", "prod")
 	g.Expect(d.Rollout.Problems).To(BeEmpty())

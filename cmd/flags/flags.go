@@ -97,7 +97,7 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 			"overrides it with the annotation "+settings.RequireAnnotation)
 	f.StringVar(&g.pin, "pin", "compared",
 		"which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last "+
-			"compared the Application with) or qualified (or else the newest that the earlier steps have completed and every "+
+			"compared the Application with) or candidate (or else the newest that the earlier steps have completed and every "+
 			"condition of the step allows; was proven; with RollingSync it needs --start); the validating webhook denies an "+
 			"automated operation without them; an ApplicationSet overrides it with the annotation "+
 			settings.PinAnnotation)

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // Cluster has the clients of the API server.
@@ -172,19 +172,19 @@ func Objects(config *rest.Config) (client.Client, error) {
 
 // Watched returns a cache that watches Argo CD's objects in namespaces, and the AppProjects of the namespace projects,
 // unless it is empty.
-func Watched(config *rest.Config, namespaces []string, projects string) (*siblings.Cache, error) {
+func Watched(config *rest.Config, namespaces []string, projects string) (*cluster.Cache, error) {
 	client, err := judged(config)
 	if err != nil {
 		return nil, err
 	}
-	var sources []siblings.Source
+	var sources []cluster.Source
 	for _, namespace := range namespaces {
-		sources = append(sources, siblings.Source{
+		sources = append(sources, cluster.Source{
 			Applications:    cache.NewListWatchFromClient(client, "applications", namespace, fields.Everything()),
 			ApplicationSets: cache.NewListWatchFromClient(client, "applicationsets", namespace, fields.Everything()),
 		})
 	}
-	known := siblings.NewCache(sources...)
+	known := cluster.NewCache(sources...)
 	if projects != "" {
 		known.WatchProjects(cache.NewListWatchFromClient(client, "appprojects", projects, fields.Everything()))
 	}

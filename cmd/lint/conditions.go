@@ -68,14 +68,14 @@ func (c *checker) conditions(at Path) {
 func (c *checker) overtaken(at Path) {
 	read, installed := c.settings(), c.options.Installation
 	remedy := "" // of the rule
-	if read.Train {
+	if read.Candidates {
 		if installed == nil || installed.Start || !c.progressiveSyncs() {
 			return
 		}
 		remedy = "Have stepgate start syncs: start.enabled=true of the chart."
 		if _, is := c.Set.Annotations[settings.PinAnnotation]; is {
 			c.found("annotation-without-effect", at.and(settings.PinAnnotation), "With RollingSync, "+settings.PinAnnotation+
-				": qualified has no effect: this installation starts no syncs.").Remedy = remedy
+				": candidate has no effect: this installation starts no syncs.").Remedy = remedy
 		}
 	}
 	report := func(annotation, message string) {

@@ -130,8 +130,8 @@ func TestInstallation(t *testing.T) {
 	}
 	audited := `condition-not-enforced 0 metadata.annotations["stepgate.io/approve"]: Nothing waits because of stepgate.io/approve: the mode is audit, by the installation.`
 	overtaken := `overtaken 0 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`
-	unstarted := `annotation-without-effect 0 metadata.annotations["stepgate.io/pin"]: With RollingSync, stepgate.io/pin: qualified has no effect: this installation starts no syncs.`
-	const enforce, train = "\n    stepgate.io/mode: enforce", "\n    stepgate.io/pin: qualified"
+	unstarted := `annotation-without-effect 0 metadata.annotations["stepgate.io/pin"]: With RollingSync, stepgate.io/pin: candidate has no effect: this installation starts no syncs.`
+	const enforce, train = "\n    stepgate.io/mode: enforce", "\n    stepgate.io/pin: candidate"
 	for name, tc := range map[string]struct {
 		installed   *settings.Config
 		annotations string
@@ -144,8 +144,8 @@ func TestInstallation(t *testing.T) {
 		"a train, and not known":         {nil, train, []string{}},
 		"a train, started":               {&settings.Config{Start: true}, train, []string{}},
 		"a train, and nobody starts it":  {&settings.Config{}, train, []string{overtaken, unstarted}},
-		"trains, and nobody starts them": {&settings.Config{Pin: settings.PinQualified}, "", []string{overtaken}},
-		"trains everywhere":              {&settings.Config{Start: true, Pin: settings.PinQualified}, "", []string{}},
+		"trains, and nobody starts them": {&settings.Config{Pin: settings.PinCandidate}, "", []string{overtaken}},
+		"trains everywhere":              {&settings.Config{Start: true, Pin: settings.PinCandidate}, "", []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var in Input

@@ -305,7 +305,7 @@ func annotationRules() []Rule {
 			"A step that soaks or waits for an approval waits with the newest commit. Each one that lands takes the place of " +
 				"the one that waits, and the step waits anew.",
 			"Nothing, if commits are rare. Otherwise let stepgate deploy the newest one that the conditions allow: " +
-				"annotation stepgate.io/pin: qualified, and start.enabled=true of the chart.",
+				"annotation stepgate.io/pin: candidate, and start.enabled=true of the chart.",
 		},
 		{
 			"annotation-on-application", Warning, "An annotation of stepgate in the template",

@@ -469,7 +469,7 @@ var rows = map[string]row{
 	},
 	"good conditions": {
 		[]string{
-			"stepgate.io/require: health", "stepgate.io/pause: '2: INC-1'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: qualified",
+			"stepgate.io/require: health", "stepgate.io/pause: '2: INC-1'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: candidate",
 		}, nil,
 	},
 	"conditions that wait with the newest commit": {

@@ -17,9 +17,9 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
 	gate "github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 const (
@@ -42,7 +42,7 @@ type Known interface {
 	Synced() bool
 }
 
-var _ Known = (*siblings.Cache)(nil)
+var _ Known = (*cluster.Cache)(nil)
 
 // Source reads the settings of Argo CD's notifications.
 type Source interface {

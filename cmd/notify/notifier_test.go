@@ -536,7 +536,7 @@ func TestEveryVariableIsDocumented(t *testing.T) {
 	w.is(turn)
 	vars := w.new().facts(w.Sets()[0]).vars(nil)
 	documented := map[string]bool{}
-	for _, v := range Told() {
+	for _, v := range Variables() {
 		for name := range strings.SplitSeq(v.Name, ", ") {
 			documented[name] = true
 		}

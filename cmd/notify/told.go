@@ -3,8 +3,8 @@ package notify
 // Variable is something that triggers and templates are told.
 type Variable struct{ Name, Means string }
 
-// Told are all of them, for docs/reference/notifications.md. A test compares.
-func Told() []Variable {
+// Variables are all of them, for docs/reference/notifications.md. A test compares.
+func Variables() []Variable {
 	return []Variable{
 		{"appset.name, appset.namespace, appset.labels", "of the ApplicationSet"},
 		{"appset.annotations", "those of stepgate.io and of notifications.argoproj.io"},

@@ -58,7 +58,7 @@ type Ask func(app string) Candidates
 // AskGate fills in, for every step after the first one, what is deployed next, unless that is what was compared last. One
 // Application of each step tells: the first one that is not done.
 func (r *Rollout) AskGate(ask Ask) {
-	if !r.train {
+	if !r.older {
 		return
 	}
 	for i := range r.Steps[min(1, len(r.Steps)):] {
@@ -72,8 +72,8 @@ func (r *Rollout) AskGate(ask Ask) {
 	}
 }
 
-// train says what a step runs, since when, and what is deployed next.
-func (step *Step) train(s screen.Screen) []string {
+// running says what a step runs, since when, and what is deployed next.
+func (step *Step) running(s screen.Screen) []string {
 	if step.Candidate == nil {
 		return nil
 	}

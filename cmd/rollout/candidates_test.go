@@ -30,7 +30,7 @@ func TestCandidatesAreShown(t *testing.T) {
 	e := &rollout.Explanation{Namespace: "argocd", Application: "guestbook-prod", Candidates: train()}
 	lines := e.Lines(screen.Screen{Width: 100}, now)
 	set, apps := scene(turn)
-	set.Annotations = map[string]string{settings.PinAnnotation: "qualified"}
+	set.Annotations = map[string]string{settings.PinAnnotation: "candidate"}
 	r := judged(set, apps)
 	r.AskGate(func(app string) rollout.Candidates {
 		g.Expect(app).To(HavePrefix("guestbook-"))

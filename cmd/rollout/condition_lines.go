@@ -69,9 +69,9 @@ func (j *judgment) starves() string {
 const mostOvertaken = 2
 
 // starves says that a sync waits for a soak time or an approval, and that newer commits take its place again and again;
-// empty if that is not so, or if it deploys older ones. Where --pin is qualified it would, if stepgate started syncs.
+// empty if that is not so, or if it deploys older ones. Where --pin is candidate it would, if stepgate started syncs.
 func starves(in policy.Input, not []policy.Decision, s settings.Settings) string {
-	if in.ApplicationSet == nil || in.Settings.Train || s.Mode != settings.Enforce ||
+	if in.ApplicationSet == nil || in.Settings.Candidates || s.Mode != settings.Enforce ||
 		!slices.ContainsFunc(not, func(d policy.Decision) bool {
 			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved || d.Reason == policy.Unverified && !d.Refused
 		}) {
@@ -82,11 +82,11 @@ func starves(in policy.Input, not []policy.Decision, s settings.Settings) string
 		return ""
 	}
 	remedy := fmt.Sprintf(" (with RollingSync this needs start.enabled=true of the chart, too): kubectl annotate "+
-		"applicationset %s -n %s --overwrite %s=qualified", in.ApplicationSet.Name, in.ApplicationSet.Namespace,
+		"applicationset %s -n %s --overwrite %s=candidate", in.ApplicationSet.Name, in.ApplicationSet.Namespace,
 		settings.PinAnnotation)
-	if s.Train {
+	if s.Candidates {
 		remedy = ": have stepgate start syncs, with start.enabled=true of the chart; without it, " + settings.PinAnnotation +
-			": qualified has no effect with RollingSync"
+			": candidate has no effect with RollingSync"
 	}
 	return fmt.Sprintf("an earlier step has deployed %d commits since the one that %s runs, and each takes the place of "+
 		"the one that waits. To deploy the newest one that the conditions allow%s", passed, in.Target.Name, remedy)

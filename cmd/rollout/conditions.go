@@ -49,7 +49,7 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func unmet(d policy.Decision) Condition {
 	c := Condition{Reason: string(d.Reason), Refused: d.Refused, Until: timeOf(d.NotBefore)}
 	namespace, name, _ := strings.Cut(d.ApplicationSet, "/")
-	c.Do = AdviceOn(d.Reason, Place{
+	c.Do = AdviceOn(d.Reason, Subject{
 		Application: d.Application, Namespace: namespace, ApplicationSet: name, Step: d.Step + 1,
 	}).Do
 	text, detail := c.Reason, d.Detail

@@ -184,7 +184,7 @@ func TestWhatStarvesIsSaid(t *testing.T) {
 		"it waits for nobody to act": {[]string{"one", "two", "three", "new"}, map[string]string{"stepgate.io/pause": "3"}, false},
 		"it would deploy older ones": {
 			[]string{"one", "two", "three", "new"}, map[string]string{
-				"stepgate.io/approve": "3", "stepgate.io/pin": "qualified",
+				"stepgate.io/approve": "3", "stepgate.io/pin": "candidate",
 			}, true,
 		},
 	} {
@@ -212,10 +212,10 @@ func TestWhatStarvesIsSaid(t *testing.T) {
 				return
 			}
 			remedy := " (with RollingSync this needs start.enabled=true of the chart, too): " +
-				"kubectl annotate applicationset guestbook -n argocd --overwrite stepgate.io/pin=qualified"
+				"kubectl annotate applicationset guestbook -n argocd --overwrite stepgate.io/pin=candidate"
 			if tc.annotations["stepgate.io/pin"] != "" {
 				remedy = ": have stepgate start syncs, with start.enabled=true of the chart; without it, " +
-					"stepgate.io/pin: qualified has no effect with RollingSync"
+					"stepgate.io/pin: candidate has no effect with RollingSync"
 			}
 			starves := "an earlier step has deployed 2 commits since the one that guestbook-prod-1 runs, and each takes the " +
 				"place of the one that waits. To deploy the newest one that the conditions allow" + remedy

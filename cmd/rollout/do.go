@@ -16,14 +16,14 @@ type Advice struct {
 	Do string
 }
 
-// Place is what the commands of an Advice are about. Step is 1-based.
-type Place struct {
+// Subject is what the commands of an Advice are about. Step is 1-based.
+type Subject struct {
 	Application, Namespace, ApplicationSet string
 	Step                                   int
 }
 
-// AdviceOn is what the rule says about a reason, with the names of the place in its commands.
-func AdviceOn(reason policy.Reason, at Place) Advice {
+// AdviceOn is what the rule says about a reason, with the names of the subject in its commands.
+func AdviceOn(reason policy.Reason, at Subject) Advice {
 	means, do := reason.Advice()
 	name := func(text string) string {
 		if at.ApplicationSet != "" {
@@ -47,7 +47,9 @@ func doAbout(b policy.Blocker) string {
 }
 
 // Do is what to do about an Application that is not done.
-func Do(reason policy.Reason, app string) string { return AdviceOn(reason, Place{Application: app}).Do }
+func Do(reason policy.Reason, app string) string {
+	return AdviceOn(reason, Subject{Application: app}).Do
+}
 
 var (
 	verbs       = regexp.MustCompile(`\bstepgate (resume|approve)\b`)

@@ -15,7 +15,7 @@ func TestAdvice(t *testing.T) {
 	for _, row := range append(writes, policy.SiblingRows()...) {
 		t.Run(string(row.Reason), func(t *testing.T) {
 			g := NewWithT(t)
-			a := rollout.AdviceOn(row.Reason, rollout.Place{
+			a := rollout.AdviceOn(row.Reason, rollout.Subject{
 				Application: "guestbook-dev", Namespace: "argocd", ApplicationSet: "guestbook", Step: 3,
 			})
 			g.Expect(a.Means).NotTo(BeEmpty())

@@ -34,7 +34,7 @@ func (e *Evaluator) Named(_ context.Context, name types.NamespacedName) (judge.N
 func (e *Evaluator) Evaluate(_ context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	in.Siblings = nil
 	for _, p := range e.known.Owned(types.UID(in.ApplicationSet.UID)) {
-		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&p.Application))
+		in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&p.Application))
 	}
 	return policy.Weigh(in, open), nil
 }

@@ -76,19 +76,19 @@ type Explanation struct {
 	Problems []string `json:"problems,omitempty"`
 	// Starves says that newer commits keep taking the place of what waits for a condition, and what to do.
 	Starves string `json:"starves,omitempty"`
-	// Candidates are what it could deploy, newest first, as the gate says; empty where pinning is not qualified, or the
+	// Candidates are what it could deploy, newest first, as the gate says; empty where pinning goes not by candidates, or the
 	// gate was not asked.
 	Candidates Candidates `json:"candidates,omitempty"`
 	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
-	// train says that the Application may deploy older candidates than what it was last compared with.
-	train bool
+	// older says that the Application may deploy older candidates than what it was last compared with.
+	older bool
 }
 
 // HasCandidates reports whether the Application may deploy older candidates than what it was last compared with: the gate
 // knows which.
-func (e *Explanation) HasCandidates() bool { return e.train && e.Step > 1 }
+func (e *Explanation) HasCandidates() bool { return e.older && e.Step > 1 }
 
 // Event is an Event of the gate about the Application.
 type Event struct {
@@ -123,7 +123,7 @@ func (e *Explanation) Names(op *argo.Operation, compared []string) {
 // Judged fills in the answer that the gate would give.
 func (e *Explanation) Judged(answer *webhook.Answer) {
 	d := answer.Decision
-	e.train = answer.Settings.Train
+	e.older = answer.Settings.Candidates
 	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message,
 		exempt(answer.Settings), answer.Settings.ProblemTexts()
 	if len(answer.Pinned) > 0 {
@@ -145,7 +145,7 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 		e.Outcome = Allowed
 	}
 	namespace, set, _ := strings.Cut(d.ApplicationSet, "/")
-	advice := AdviceOn(d.Reason, Place{
+	advice := AdviceOn(d.Reason, Subject{
 		Application: e.Application, Namespace: namespace, ApplicationSet: set, Step: e.Step,
 	})
 	e.conditions(answer)

@@ -41,7 +41,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	for name, s := range j.waiting {
 		d := s.Decision
 		j.unmet[name] = o.Unmet(s)
-		if d.Reason == policy.MaxUpdateReached { // who has a place may be done for later steps
+		if d.Reason == policy.MaxUpdateReached { // who has a slot may be done for later steps
 			j.unmet[name] = append(j.unmet[name], d)
 			continue
 		}
@@ -52,7 +52,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 			}
 		}
 	}
-	if problem := o.PlacesProblem(); problem != "" {
+	if problem := o.SlotsProblem(); problem != "" {
 		r.Problems = append(r.Problems, problem)
 	}
 	j.newest = newest(o.Applications)
@@ -82,7 +82,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	r.Starves = j.starves()
 	r.sum(j)
 	r.Revisions = revisions(o.Applications)
-	r.Track, r.train = o.Settings.Track, o.Settings.Train
+	r.Track, r.older = o.Settings.Track, o.Settings.Candidates
 	return r
 }
 

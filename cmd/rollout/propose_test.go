@@ -44,7 +44,7 @@ func TestProposeOnATrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			set, apps := scene(turn)
-			set.Annotations = map[string]string{"stepgate.io/approve": "3", "stepgate.io/pin": "qualified"}
+			set.Annotations = map[string]string{"stepgate.io/approve": "3", "stepgate.io/pin": "candidate"}
 			known, asked := rollout.NewSnapshot(), 0
 			known.Add(set, apps...)
 			p, err := rollout.Propose(preview(known).Outlook(known.Sets()[0]), func(string) rollout.Candidates {

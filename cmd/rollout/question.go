@@ -55,7 +55,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
 		Settings: q.By, By: q.writer(),
 	}
-	places := ""
+	slots := ""
 	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
 	switch x.By {
 	case ApplicationSetController:
@@ -67,7 +67,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	if q.Owner != "" {
 		x.ApplicationSet = app.Namespace + "/" + q.Owner
 		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
-			x.Steps, places = len(set.Steps), preview.Outlook(set).PlacesProblem()
+			x.Steps, slots = len(set.Steps), preview.Outlook(set).SlotsProblem()
 		}
 	}
 	request, err := Request(q.Live, operation, account)
@@ -80,8 +80,8 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	}
 	x.Names(operation, app.Status.GetRevisions())
 	x.Judged(answer)
-	if places != "" && (x.Outcome == Allowed || answer.Reason == policy.MaxUpdateReached) {
-		x.Problems = append(x.Problems, places)
+	if slots != "" && (x.Outcome == Allowed || answer.Reason == policy.MaxUpdateReached) {
+		x.Problems = append(x.Problems, slots)
 	}
 	if q.Operation == nil &&
 		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {

@@ -12,12 +12,12 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// Known is what is known of ApplicationSets and their Applications. A Snapshot is one, and so is siblings.Cache, which
+// Known is what is known of ApplicationSets and their Applications. A Snapshot is one, and so is cluster.Cache, which
 // goes on watching.
 type Known interface {
 	judge.KnownSets
@@ -31,7 +31,7 @@ type Known interface {
 
 // Snapshot is what was read once.
 type Snapshot struct {
-	*siblings.Histories
+	*cluster.Histories
 	*judge.Objects
 	// windows are the sync windows of AppProjects, by name.
 	windows map[string]argo.SyncWindows
@@ -42,7 +42,7 @@ var _ Known = (*Snapshot)(nil)
 // NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Histories: siblings.NewHistories(settings.At(time.Time{})), Objects: judge.NewObjects(),
+		Histories: cluster.NewHistories(settings.At(time.Time{})), Objects: judge.NewObjects(),
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -77,11 +77,11 @@ func (s *Snapshot) add(p *argocd.Projection) {
 // Reader reads Snapshots.
 type Reader struct {
 	objects client.Reader
-	live    siblings.Live
+	live    cluster.Live
 }
 
 // NewReader returns a Reader. Both have to go to the API server with every read.
-func NewReader(objects client.Reader, live siblings.Live) *Reader {
+func NewReader(objects client.Reader, live cluster.Live) *Reader {
 	return &Reader{objects: objects, live: live}
 }
 
@@ -250,5 +250,5 @@ func (r *Reader) each(ctx context.Context, s *Snapshot, namespace string, names 
 // NoObserver is told of live reads, and does nothing.
 type NoObserver struct{}
 
-// ReadDone implements siblings.Observer.
+// ReadDone implements cluster.Observer.
 func (NoObserver) ReadDone(string, time.Duration, error) {}

@@ -22,7 +22,7 @@ func (r *Rollout) Tree(s screen.Screen, now time.Time, all bool) []string {
 	for i := range r.Steps {
 		conditions := r.Steps[i].conditions(s, r.Step)
 		lines = append(lines, "", r.Steps[i].head(s, r))
-		lines = append(lines, r.Steps[i].train(s)...)
+		lines = append(lines, r.Steps[i].running(s)...)
 		lines = append(lines, conditions...)
 		lines = append(lines, r.Steps[i].rows(s, r, max(fewestRows, mostRows-len(conditions)), all)...)
 	}

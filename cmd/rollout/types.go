@@ -77,8 +77,8 @@ type Rollout struct {
 	Alone bool `json:"alone,omitempty"`
 	// without are its Applications where it has no steps, and comes after others.
 	without []Application
-	// train says that Applications may deploy older candidates than what they were last compared with.
-	train bool
+	// older says that Applications may deploy older candidates than what they were last compared with.
+	older bool
 }
 
 // DeepCopyObject implements runtime.Object.
@@ -96,7 +96,7 @@ type Step struct {
 	// MaxUpdate is as written; empty if there is none.
 	MaxUpdate string `json:"maxUpdate,omitempty"`
 	Done      int    `json:"done"`
-	// Candidate is what is deployed next, as the gate says, and what it lacks; absent where pinning is not qualified, or
+	// Candidate is what is deployed next, as the gate says, and what it lacks; absent where pinning goes not by candidates, or
 	// the gate was not asked.
 	Candidate *course.Candidate `json:"candidate,omitempty"`
 	// Conditions are what its syncs wait for beside the order: first those that do not hold, then those that hold.

@@ -101,15 +101,19 @@ func (t *SelfTest) Run(ctx context.Context, config *rest.Config) (err error) {
 		defer cancel()
 		err = errors.Join(err, t.delete(cleanup))
 	}()
+	var last error // what was wrong with the last sync that the end of the time did not cut off
 	for {
 		answer, problem := t.try(ctx, set)
 		if problem == nil {
 			_, err := fmt.Fprintln(t.Out, answer)
 			return err
 		}
+		if last == nil || ctx.Err() == nil {
+			last = problem
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not passed within %s: %w", t.Timeout, problem)
+			return fmt.Errorf("not passed within %s: %w", t.Timeout, last)
 		case <-time.After(selfTestPause):
 		}
 	}

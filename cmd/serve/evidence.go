@@ -6,9 +6,9 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Evidence watches and reads what objects say, by the flags of the rule. Without --verify-kinds it reads nothing, and
@@ -23,7 +23,7 @@ func Evidence(r *flags.Rule, c *kube.Cluster, objects *evidence.Objects) *eviden
 }
 
 // Verified calls look for each ApplicationSet that may wait for an object that has changed.
-func Verified(known *siblings.Cache, parser *settings.Parser, look func(set types.NamespacedName)) func(
+func Verified(known *cluster.Cache, parser *settings.Parser, look func(set types.NamespacedName)) func(
 	kind schema.GroupResource, object types.NamespacedName,
 ) {
 	return func(kind schema.GroupResource, object types.NamespacedName) {

@@ -80,15 +80,15 @@ func soaking(t *testing.T, text string) string {
 
 // TestTrainsKeepUp if older commits may be deployed, and what is due is started; not otherwise.
 func TestTrainsKeepUp(t *testing.T) {
-	for pin, start := range map[string]bool{"compared": false, "qualified": true} {
+	for pin, start := range map[string]bool{"compared": false, "candidate": true} {
 		g := NewWithT(t)
 		report, err := Play(t.Context(), rolloutOf(t, soaking(t, guestbook(t))), with(func(o *Options) {
 			o.Commits, o.Pin, o.Start = often, pin, start
 		}))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(report.Fine()).To(Equal(start))
-		g.Expect(report.Train.Steps[0].Deployed).To(Equal(36))
-		g.Expect(report.Train.Steps[2].Deployed > 20).To(Equal(start), "of 36, of which 12 have to soak twice")
+		g.Expect(report.Commits.Steps[0].Deployed).To(Equal(36))
+		g.Expect(report.Commits.Steps[2].Deployed > 20).To(Equal(start), "of 36, of which 12 have to soak twice")
 	}
 }
 
@@ -123,8 +123,8 @@ func TestGoldens(t *testing.T) {
 		"audit":           {options: with(func(o *Options) { o.Mode = settings.Audit })},
 		"argocd-3.6":      {options: with(func(o *Options) { o.Version = "3.6" })},
 		"train-compared":  {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin = often, "compared" })},
-		"train-qualified": {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin = often, "qualified" })},
-		"train-started":   {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin, o.Start = often, "qualified", true })},
+		"train-candidate": {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin = often, "candidate" })},
+		"train-started":   {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin, o.Start = often, "candidate", true })},
 		"degraded":        {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} })},
 		"degraded-without-gate": {options: with(func(o *Options) {
 			o.Mode, o.Failures = settings.Off, map[string]Failure{"guestbook-prod-eu": FailsHealth}

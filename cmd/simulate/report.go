@@ -42,8 +42,8 @@ type Report struct {
 	// Seconds is when the last Application was done, or when anything last changed.
 	Seconds float64   `json:"seconds"`
 	Waiting []Waiting `json:"waiting,omitempty"`
-	// Train is what came of commits that landed one after the other; absent if there was one.
-	Train *Train `json:"train,omitempty"`
+	// Commits is what came of commits that landed one after the other; absent if there was one.
+	Commits *CommitsReport `json:"commits,omitempty"`
 	// Limits says what the model does not show.
 	Limits []string `json:"limits"`
 
@@ -148,7 +148,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 		}
 	}
 	if o.Commits != nil {
-		report.Train = conductor.train(report, t)
+		report.Commits = conductor.commits(report, t)
 	}
 	report.Limits = append(limits(o), t.limits...)
 	return report, nil
@@ -184,8 +184,8 @@ func (r *Report) Early() []Event {
 
 // Fine reports whether the rollout completes in order, or, in a train, whether every step goes on.
 func (r *Report) Fine() bool {
-	if r.Train != nil {
-		_, starves := r.Train.starves()
+	if r.Commits != nil {
+		_, starves := r.Commits.starves()
 		return !starves
 	}
 	return r.Complete && len(r.Early()) == 0

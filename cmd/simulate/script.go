@@ -57,7 +57,7 @@ func newScript(r *Report) *script {
 }
 
 // hear takes what happens.
-func (s *script) hear(h simulation.Happening) {
+func (s *script) hear(h simulation.Observation) {
 	p := s.of[h.Application]
 	if p == nil {
 		if h.Kind == simulation.Landed {
@@ -101,7 +101,7 @@ func played(text string) string {
 }
 
 // deployed takes what comes of an operation.
-func (s *script) deployed(h simulation.Happening, p *part) {
+func (s *script) deployed(h simulation.Observation, p *part) {
 	switch h.Kind {
 	case simulation.Started:
 		if h.Text != p.deploys {
@@ -124,7 +124,7 @@ func (s *script) deployed(h simulation.Happening, p *part) {
 }
 
 // recorded takes a new status. Waiting is told unless it passes soon.
-func (s *script) recorded(h simulation.Happening, p *part) {
+func (s *script) recorded(h simulation.Observation, p *part) {
 	p.recorded = h.Text
 	if w := p.waits; w != nil && h.Text != string(argo.ProgressiveSyncWaiting) {
 		if h.At < seconds(w.Seconds)+patience {
@@ -169,7 +169,7 @@ func (s *script) why(p *part) string {
 	return why
 }
 
-func (s *script) write(h simulation.Happening, e *Event) *Event {
+func (s *script) write(h simulation.Observation, e *Event) *Event {
 	e.Seconds, e.Kind, e.Application = rounded(h.At), h.Kind, h.Application
 	if p := s.of[h.Application]; p != nil {
 		e.Step = p.step

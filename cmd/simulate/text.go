@@ -17,8 +17,8 @@ import (
 func (r *Report) Text(s screen.Screen) []string {
 	lines := r.plan(s)
 	lines = append(lines, "")
-	if r.Train != nil {
-		lines = append(lines, r.Train.text(s, r.options)...)
+	if r.Commits != nil {
+		lines = append(lines, r.Commits.text(s, r.options)...)
 	} else {
 		lines = append(lines, r.timeline(s)...)
 		lines = append(lines, "")

@@ -117,16 +117,16 @@ func (*translation) takes(events []simulation.Event) (d time.Duration) {
 	return d
 }
 
-// Train is what came of commits that landed one after the other.
-type Train struct {
-	Commits int         `json:"commits"`
-	Pin     string      `json:"pin"`
-	Start   bool        `json:"start"`
-	Steps   []TrainStep `json:"steps"`
+// CommitsReport is what came of commits that landed one after the other.
+type CommitsReport struct {
+	Number int          `json:"number"`
+	Pin    string       `json:"pin"`
+	Start  bool         `json:"start"`
+	Steps  []CommitStep `json:"steps"`
 }
 
-// TrainStep is a step of it, by the Application that was deployed least.
-type TrainStep struct {
+// CommitStep is a step of it, by the Application that was deployed least.
+type CommitStep struct {
 	Step int `json:"step"`
 	// Deployed is how many of the commits it has started to deploy while they landed.
 	Deployed int `json:"deployed"`
@@ -136,7 +136,7 @@ type TrainStep struct {
 	OldestSeconds  float64 `json:"oldestSeconds"`
 }
 
-// conductor hears what a train does.
+// conductor hears what becomes of commits.
 type conductor struct {
 	// landed is when each revision landed, in their order, and order are the revisions.
 	landed map[string]time.Duration
@@ -153,7 +153,7 @@ func newConductor() *conductor {
 	return &conductor{landed: map[string]time.Duration{}, runs: map[string][]deployed{}}
 }
 
-func (c *conductor) hear(h simulation.Happening) {
+func (c *conductor) hear(h simulation.Observation) {
 	switch h.Kind {
 	case simulation.Landed:
 		c.landed[h.Text], c.order = h.At, append(c.order, h.Text)
@@ -166,8 +166,8 @@ func (c *conductor) hear(h simulation.Happening) {
 }
 
 // step says what became of a step until the commits ended.
-func (c *conductor) step(number int, names []string, end time.Duration) TrainStep {
-	worst := TrainStep{Step: number, Deployed: len(c.order)}
+func (c *conductor) step(number int, names []string, end time.Duration) CommitStep {
+	worst := CommitStep{Step: number, Deployed: len(c.order)}
 	for _, name := range names {
 		before, next := c.landed[c.order[0]], 0
 		var longest, oldest time.Duration
@@ -198,20 +198,20 @@ func (c *conductor) step(number int, names []string, end time.Duration) TrainSte
 	return worst
 }
 
-// train is what came of it.
-func (c *conductor) train(r *Report, t *translation) *Train {
-	train := &Train{Commits: len(c.order), Pin: t.Pin, Start: t.Start}
+// commits is what came of it.
+func (c *conductor) commits(r *Report, t *translation) *CommitsReport {
+	all := &CommitsReport{Number: len(c.order), Pin: t.Pin, Start: t.Start}
 	end := r.options.Commits.For
 	for i, names := range t.steps {
 		if len(names) > 0 {
-			train.Steps = append(train.Steps, c.step(i+1, names, end))
+			all.Steps = append(all.Steps, c.step(i+1, names, end))
 		}
 	}
-	return train
+	return all
 }
 
 // starves reports whether a step has deployed nothing, and which is the first.
-func (t *Train) starves() (step int, is bool) {
+func (t *CommitsReport) starves() (step int, is bool) {
 	for _, s := range t.Steps {
 		if s.Deployed == 0 {
 			return s.Step, true
@@ -221,20 +221,20 @@ func (t *Train) starves() (step int, is bool) {
 }
 
 // text shows it.
-func (t *Train) text(s screen.Screen, o Options) []string {
+func (t *CommitsReport) text(s screen.Screen, o Options) []string {
 	start := ""
 	if t.Start {
 		start = ", and starts what is due"
 	}
 	lines := s.Wrap("", "  ", fmt.Sprintf("A commit every %s for %s: %d commits. stepgate pins to %s%s.",
-		duration.HumanDuration(o.Commits.Every), duration.HumanDuration(o.Commits.For), t.Commits, t.Pin, start))
+		duration.HumanDuration(o.Commits.Every), duration.HumanDuration(o.Commits.For), t.Number, t.Pin, start))
 	columns := []screen.Column{
 		{Title: "STEP"}, {Title: "DEPLOYED"}, {Title: "LONGEST WITHOUT"}, {Title: "OLDEST THAT RAN"},
 	}
 	var rows [][]screen.Cell
 	for _, step := range t.Steps {
 		rows = append(rows, []screen.Cell{
-			screen.Text(fmt.Sprint(step.Step)), screen.Text(fmt.Sprintf("%d of %d", step.Deployed, t.Commits)),
+			screen.Text(fmt.Sprint(step.Step)), screen.Text(fmt.Sprintf("%d of %d", step.Deployed, t.Number)),
 			screen.Text(duration.HumanDuration(seconds(step.LongestSeconds))),
 			screen.Text(duration.HumanDuration(seconds(step.OldestSeconds))),
 		})
@@ -250,7 +250,7 @@ func (t *Train) text(s screen.Screen, o Options) []string {
 	switch {
 	case t.Pin == settings.PinCompared.String():
 		why = "the newest commit is never ready. Next: let it deploy older commits that the conditions allow: " +
-			"--pin qualified --start; in the cluster, pin.mode=qualified and start.enabled=true of the chart"
+			"--pin candidate --start; in the cluster, pin.mode=candidate and start.enabled=true of the chart"
 	case !t.Start:
 		why = "Argo CD does not start it. Next: let stepgate start it: --start, or the chart's start.enabled"
 	}

@@ -135,7 +135,7 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 	a.w.admitted(m, old, app)
 	a.w.admittedAfter(m, old, app)
 	a.w.startsDue(m)
-	a.w.countPlaces(m, v)
+	a.w.countSlots(m, v)
 	a.write(app)
 	return nil
 }

@@ -121,7 +121,7 @@ func (w *world) become(m *member, health string) {
 		w.becameHealthy(m)
 	}
 	if health == "Degraded" {
-		w.tell(Happening{Kind: Degraded, Application: m.name})
+		w.tell(Observation{Kind: Degraded, Application: m.name})
 	}
 	w.note(m)
 	w.tellIfDone(m)

@@ -125,7 +125,7 @@ func (c *appController) persist(
 		now := c.w.api.apps[from.Name]
 		c.put(now)
 		if !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) {
-			c.w.tell(Happening{Kind: Noticed, Application: from.Name, Text: strings.Join(now.Status.GetRevisions(), ",")})
+			c.w.tell(Observation{Kind: Noticed, Application: from.Name, Text: strings.Join(now.Status.GetRevisions(), ",")})
 		}
 		if now.Status.Sync.Status != from.Status.Sync.Status ||
 			!reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) ||

@@ -5,7 +5,7 @@
 // believe.
 //
 // Real are upstream's progressivesync.Manager, Argo CD's types with their Equals, and stepgate: webhook.Gate and
-// webhook.Mutator with siblings.Reader and policy, through admission requests in JSON, and release.Releaser
+// webhook.Mutator with cluster.Reader and policy, through admission requests in JSON, and release.Releaser
 // (stepgate.go). Modelled, after argo-cd v3.5.7, are
 //
 //	set.go        Reconcile, createOrUpdateInCluster, deleteInCluster and the event predicates of the ApplicationSet controller

@@ -51,7 +51,7 @@ func (w *world) overdue() {
 }
 
 // isDue reports whether a newer revision than an Application runs could be deployed now, as far as Argo CD has compared
-// it. Nobody wonders about one that is syncing, that has just come to its step, or for which there is no place; nor
+// it. Nobody wonders about one that is syncing, that has just come to its step, or for which there is no slot; nor
 // while stepgate or the application controller cannot know.
 func (w *world) isDue(m *member) bool {
 	app := w.api.apps[m.name]
@@ -61,7 +61,7 @@ func (w *world) isDue(m *member) bool {
 		app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
 		return false
 	}
-	if most, taken, _ := w.places(m); taken+w.given(m) >= most {
+	if most, taken, _ := w.slots(m); taken+w.given(m) >= most {
 		return false
 	}
 	b := m.sources[0]
@@ -86,7 +86,7 @@ func (w *world) isDue(m *member) bool {
 	return false
 }
 
-// given counts the other Applications of a step to which the ApplicationSet controller has given a place that they do not
+// given counts the other Applications of a step to which the ApplicationSet controller has given a slot that they do not
 // use yet: they may wait for a condition.
 func (w *world) given(m *member) (n int) {
 	for _, name := range w.names {

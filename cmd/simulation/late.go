@@ -57,7 +57,7 @@ func (w *world) admittedInTime(o *sought) {
 		}
 	}
 	if w.scenario.Start && len(w.scenario.Steps) > 0 {
-		return // it may have had no place; see watchDue
+		return // it may have had no slot; see watchDue
 	}
 	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.ordered >= s.Due ||
 		o.m.written > s.Due-sameMoment {

@@ -45,7 +45,7 @@ func (m *manager) legacy(set *argo.ApplicationSet, current, desired []argo.Appli
 	return open, m.SetAppSetApplicationStatus(context.Background(), m.log, set, next)
 }
 
-// legacyFree are the places of each step that maxUpdate limits. It mirrors updateApplicationSetApplicationStatusProgress of
+// legacyFree are the slots of each step that maxUpdate limits. It mirrors updateApplicationSetApplicationStatusProgress of
 // argo-cd v3.2.12, applicationset/controllers/applicationset_controller.go.
 func (m *manager) legacyFree(desired []argo.Application, statuses []argo.ApplicationSetApplicationStatus) map[int]int {
 	size, busy, free := map[int]int{}, map[int]int{}, map[int]int{}

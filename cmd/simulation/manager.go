@@ -102,7 +102,7 @@ func (m *manager) traceStatuses(set *argo.ApplicationSet, all []argo.Application
 			}
 		}
 		if old != s.Status {
-			m.c.w.tell(Happening{Kind: Recorded, Application: s.Application, Text: string(s.Status)})
+			m.c.w.tell(Observation{Kind: Recorded, Application: s.Application, Text: string(s.Status)})
 			m.c.w.logf("the ApplicationSet records %s as %s (step %s)", s.Application, s.Status, s.Step)
 		}
 	}

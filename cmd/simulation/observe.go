@@ -10,8 +10,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
-// Happening is one thing that somebody who watches a rollout can see. Player.Rehearse tells them, in their order.
-type Happening struct {
+// Observation is one thing that somebody who watches a rollout can see. Player.Rehearse tells them, in their order.
+type Observation struct {
 	At   time.Duration
 	Kind Kind
 	// Application it is about; empty for what is about all.
@@ -57,7 +57,7 @@ const (
 )
 
 // tell tells whoever watches.
-func (w *world) tell(h Happening) {
+func (w *world) tell(h Observation) {
 	if w.observe != nil {
 		h.At = w.now
 		w.observe(h)
@@ -71,7 +71,7 @@ func (w *world) tellIfDone(m *member) {
 	}
 	done := w.done(m)
 	if done && !m.wasDone {
-		w.tell(Happening{Kind: Done, Application: m.name})
+		w.tell(Observation{Kind: Done, Application: m.name})
 	}
 	m.wasDone = done
 }
@@ -87,7 +87,7 @@ type teller struct {
 func (t teller) Record(log logr.Logger, w *judge.Write, v judge.Verdict, exists bool) {
 	t.Recorder.Record(log, w, v, exists)
 	if kind := kindOf(w, v); kind != "" {
-		t.w.tell(Happening{Kind: kind, Application: w.Target.Name, Text: v.Message(), Reason: string(v.Reason)})
+		t.w.tell(Observation{Kind: kind, Application: w.Target.Name, Text: v.Message(), Reason: string(v.Reason)})
 	}
 }
 

@@ -164,7 +164,7 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 	if state.RetryCount > 0 {
 		kind = Retried
 	}
-	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
+	c.w.tell(Observation{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
 	m.operates, m.truth.failed, m.truth.stopped, m.live.partly = deploying(what, revisions), "", "", false
 	c.w.asks(m, what, revisions)
 	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestMaxUpdateIsKept has three writers sync twelve Applications of which two may be synced at once: the ApplicationSet
-// controller, stepgate and users. Without the places more are synced at once, which is the negative control.
+// controller, stepgate and users. Without the slots more are synced at once, which is the negative control.
 func TestMaxUpdateIsKept(t *testing.T) {
 	over := map[string]int{}
 	for seed := range 40 {

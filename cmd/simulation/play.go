@@ -127,7 +127,7 @@ func (w *world) inGit(verb string, b *branch, args []string) {
 			}
 		}
 		b.push(revision, w.now)
-		w.tell(Happening{Kind: Landed, Text: revision})
+		w.tell(Observation{Kind: Landed, Text: revision})
 	case "revert":
 		if back := max(number(args[1]), 1); b.head() >= back {
 			b.push(b.states[b.head()-back].revision, w.now)

@@ -32,7 +32,7 @@ type Waiting struct {
 // Rehearse plays a scenario and tells what happens to whoever watches, until all is done, nothing changes any more or
 // most has passed. Without the gate, Argo CD is alone. It ends early when ctx does.
 func (p *Player) Rehearse(
-	ctx context.Context, s *Scenario, gated bool, most time.Duration, watch func(Happening),
+	ctx context.Context, s *Scenario, gated bool, most time.Duration, watch func(Observation),
 ) Rehearsal {
 	w := newWorld(s, nil)
 	w.observe = watch

@@ -148,7 +148,7 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 // something of an earlier step is not done, or failed in its last sync, or cannot be hydrated, or has drifted and has no
 // stamp: that, too, is for somebody to look at, with or without a gate, and so is an Application that cannot be written.
 // The same holds for a condition that does not end by itself, also of another Application, to which Argo CD has given a
-// place of the step, or whose failures are too many.
+// slot of the step, or whose failures are too many.
 func (w *world) waits(m *member) bool {
 	if w.isStopped(m) || m.hydrationFails || w.waitsFor(m) != "" || w.waitsForOthers(m) ||
 		slices.ContainsFunc(w.names, w.isInvalid) {
@@ -165,7 +165,7 @@ func (w *world) waits(m *member) bool {
 		}
 		pending := w.isPending(name) && w.waitsFor(e) != ""
 		_, budget := w.conditions.texts["max-failures"]
-		return e.generated == m.generated && (pending && w.hasPlaces(m.generated) || budget && w.triesAgain(name)) ||
+		return e.generated == m.generated && (pending && w.hasSlots(m.generated) || budget && w.triesAgain(name)) ||
 			max(e.generated, stepOf(w.api.apps[name])) < step &&
 				(!w.done(e) || w.failed(name) || e.hydrationFails || pending || w.unknown(name))
 	})
@@ -188,8 +188,8 @@ func (w *world) triesAgain(name string) bool {
 	return state != nil && state.Phase == synccommon.OperationRunning && state.RetryCount > 0
 }
 
-// hasPlaces reports whether a step has a maxUpdate.
-func (w *world) hasPlaces(step int) bool {
+// hasSlots reports whether a step has a maxUpdate.
+func (w *world) hasSlots(step int) bool {
 	steps := w.scenario.steps()
 	return step <= len(steps) && steps[step-1].MaxUpdate != nil
 }

@@ -75,7 +75,7 @@ func (c *appController) special(m *member, what content, state *argo.OperationSt
 }
 
 // full is the last full sync of an Application, as its status tells it, or as it ended before something else took the
-// place of its result; nil if an operation waits that has cleared it.
+// slot of its result; nil if an operation waits that has cleared it.
 func (w *world) full(name string) *argo.OperationState {
 	app := w.api.apps[name]
 	state, waits := app.Status.OperationState, app.Operation

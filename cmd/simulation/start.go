@@ -100,7 +100,7 @@ func (w *world) terminatedBySelf(app *argo.Application, s release.Start) {
 
 // startedBySelf looks at a sync that stepgate has started by itself, for what it must never do: start one where another
 // one runs, start the very thing again that the last sync has failed at, or more at a time than maxUpdate says. The
-// ApplicationSet controller may have taken the last place a moment before: that is a limit.
+// ApplicationSet controller may have taken the last slot a moment before: that is a limit.
 func (w *world) startedBySelf(app *argo.Application, op *argo.Operation) {
 	m := w.members[app.Name]
 	w.startsBySelf++
@@ -108,7 +108,7 @@ func (w *world) startedBySelf(app *argo.Application, op *argo.Operation) {
 	if op.Sync.Revision != "" {
 		revisions = []string{op.Sync.Revision}
 	}
-	most, taken, others := w.places(m)
+	most, taken, others := w.slots(m)
 	e := Early{At: w.now, Target: m.name, Condition: true}
 	switch {
 	case app.Operation != nil:
@@ -144,14 +144,14 @@ func (w *world) goesForward(app *argo.Application, revisions []string) bool {
 // deploying is what an operation deploys, and from which revisions.
 func deploying(what content, revisions []string) string { return fmt.Sprint(what, revisions) }
 
-// places are how many Applications of a step may be synced at a time, and how many are beside one; others says that
+// slots are how many Applications of a step may be synced at a time, and how many are beside one; others says that
 // somebody else has just started one of them.
-func (w *world) places(m *member) (most, taken int, others bool) {
-	return w.placesAmong(m, func(*member) bool { return true })
+func (w *world) slots(m *member) (most, taken int, others bool) {
+	return w.slotsAmong(m, func(*member) bool { return true })
 }
 
-// placesAmong counts only some.
-func (w *world) placesAmong(m *member, counts func(*member) bool) (most, taken int, others bool) {
+// slotsAmong counts only some.
+func (w *world) slotsAmong(m *member, counts func(*member) bool) (most, taken int, others bool) {
 	limit := w.scenario.steps()[max(m.generated, 1)-1].MaxUpdate
 	if limit == nil {
 		return len(w.names) + 1, 0, false

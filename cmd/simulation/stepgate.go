@@ -16,17 +16,17 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
-// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
-// API server behind, and release.Releaser. The watch feeds the real siblings.Histories. The requests for refreshes, and
+// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on cluster.Reader, with the world's
+// API server behind, and release.Releaser. The watch feeds the real cluster.Histories. The requests for refreshes, and
 // when the Releaser looks, are modelled here, because they take time.
 type stepgate struct {
 	w        *world
@@ -42,7 +42,7 @@ type stepgate struct {
 
 // replica is one process of stepgate.
 type replica struct {
-	*siblings.Histories
+	*cluster.Histories
 	of         *stepgate
 	w          *world
 	cache      *watch
@@ -70,7 +70,7 @@ type asked struct {
 
 func newStepgate(w *world, records records) *stepgate {
 	s := &stepgate{
-		w: w, objects: objects{stored: map[types.UID]places.Stored{}}, encoded: map[*argo.Application][]byte{},
+		w: w, objects: objects{stored: map[types.UID]slots.Stored{}}, encoded: map[*argo.Application][]byte{},
 		projected: map[*argo.Application]*argocd.Projection{},
 	}
 	for range w.scenario.Replicas {
@@ -85,9 +85,9 @@ func newReplica(s *stepgate, records records) *replica {
 	r.cache.onApp = r.saw
 	r.cache.onSet = func(old, set *argo.ApplicationSet) {
 		if old.UID != set.UID {
-			r.Displace(&argocd.NewApplicationSet(old).ApplicationSet)
+			r.ForgetSteps(&argocd.NewApplicationSet(old).ApplicationSet)
 		}
-		r.Place(&argocd.NewApplicationSet(set).ApplicationSet)
+		r.KeepSteps(&argocd.NewApplicationSet(set).ApplicationSet)
 		r.changed(r.w.family(set.Name))
 	}
 	for _, name := range w.names {
@@ -103,7 +103,7 @@ func newReplica(s *stepgate, records records) *replica {
 
 // start begins with no memory: it lists everything.
 func (r *replica) start() {
-	r.Histories = siblings.NewHistories(virtualClock{r.w})
+	r.Histories = cluster.NewHistories(virtualClock{r.w})
 	r.asked = map[request]asked{}
 	r.starts, r.reconcileAt = r.starts+1, map[*family]time.Duration{}
 	config := settings.Config{
@@ -115,7 +115,7 @@ func (r *replica) start() {
 	if r.w.scenario.Audit {
 		config.Mode = settings.Audit
 	}
-	reader := siblings.NewReader(r, r)
+	reader := cluster.NewReader(r, r)
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
 	// world.
 	j := judge.New(config, judge.Dependencies{
@@ -124,9 +124,9 @@ func (r *replica) start() {
 	r.verified.parser = j.Parser
 	recorder := r.records.recorder(virtualClock{r.w})
 	requests := release.NewRequests(r, known{r}, virtualClock{r.w})
-	way := &course.Course{Judge: j, Known: known{r}, Places: places.NewStore(&r.of.objects, reader, virtualClock{r.w})}
+	way := &course.Course{Judge: j, Known: known{r}, Slots: slots.NewStore(&r.of.objects, reader, virtualClock{r.w})}
 	r.gate = webhook.NewGate(way, webhook.Dependencies{
-		Record: teller{recorder, r.w}, Lookup: siblings.NewLookup(r, r.Histories), Requests: requests,
+		Record: teller{recorder, r.w}, Lookup: cluster.NewLookup(r, r.Histories), Requests: requests,
 	})
 	r.mutator = webhook.NewMutator(r.gate)
 	r.releaser = release.New(j, known{r}, recorder.Waiting(), requests, r.w.delay)
@@ -135,7 +135,7 @@ func (r *replica) start() {
 		r.releaser.StartWith(r)
 	}
 	for _, f := range r.w.families {
-		r.Place(&argocd.NewApplicationSet(r.cache.sets[f.name]).ApplicationSet)
+		r.KeepSteps(&argocd.NewApplicationSet(r.cache.sets[f.name]).ApplicationSet)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))
@@ -308,7 +308,7 @@ func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
 	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefreshAgain(app.Name) })
 }
 
-// Owned is siblings.Known.
+// Owned is cluster.Known.
 func (r *replica) Owned(owner types.UID) []*argocd.Projection {
 	all := make([]*argocd.Projection, 0, len(r.cache.apps))
 	for _, name := range r.w.names {
@@ -319,15 +319,15 @@ func (r *replica) Owned(owner types.UID) []*argocd.Projection {
 	return all
 }
 
-// Set is siblings.Known, and what the Mutator knows.
-func (r *replica) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+// Set is cluster.Known, and what the Mutator knows.
+func (r *replica) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
 	if f := r.w.familyOf(name); f != nil {
-		return argocd.NewApplicationSet(r.cache.sets[f.name]), siblings.Version{}
+		return argocd.NewApplicationSet(r.cache.sets[f.name]), cluster.Version{}
 	}
-	return nil, siblings.Version{}
+	return nil, cluster.Version{}
 }
 
-// ApplicationSet is siblings.Live.
+// ApplicationSet is cluster.Live.
 func (r *replica) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
 	if f := r.w.familyOf(name); f != nil {
 		return argocd.NewApplicationSet(f.live), nil
@@ -335,12 +335,12 @@ func (r *replica) ApplicationSet(_ context.Context, name types.NamespacedName) (
 	return nil, nil
 }
 
-// SetVersion is siblings.Live.
-func (r *replica) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
-	return siblings.Version{}, nil
+// SetVersion is cluster.Live.
+func (r *replica) SetVersion(context.Context, types.NamespacedName, int) (cluster.Version, error) {
+	return cluster.Version{}, nil
 }
 
-// Application is siblings.Live.
+// Application is cluster.Live.
 func (r *replica) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	if app := r.w.api.apps[name.Name]; app != nil {
 		return r.projection(app), nil
@@ -359,12 +359,12 @@ func (k known) Application(name types.NamespacedName) *argocd.Projection {
 	return nil
 }
 
-// Versions is siblings.Live.
-func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector) ([]siblings.Version, error) {
-	var all []siblings.Version
+// Versions is cluster.Live.
+func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector) ([]cluster.Version, error) {
+	var all []cluster.Version
 	for _, name := range r.w.names {
 		if app := r.w.api.apps[name]; app != nil && selector.Matches(labels.Set(app.Labels)) {
-			all = append(all, siblings.Version{
+			all = append(all, cluster.Version{
 				Name: name, UID: app.UID, Owner: app.OwnerReferences[0].UID, ResourceVersion: app.ResourceVersion,
 				Labels: app.Labels,
 			})

@@ -63,5 +63,5 @@ func (w *world) fails(m *member) {
 	if spec := w.api.apps[m.name].Spec; m.live.content != w.contentOf(&spec, w.heads(m)) || m.proof.applied {
 		m.proof.broken = w.now // else it has what the branch has by now, and only what it has not was tried
 	}
-	w.tell(Happening{Kind: Failed, Application: m.name})
+	w.tell(Observation{Kind: Failed, Application: m.name})
 }

@@ -90,7 +90,7 @@ type admitting struct {
 // completed. Every other sync by a user counts.
 //
 // A user may also name a content of a source that every E has completed before, whenever that was, and not gone back
-// from, unless Argo CD shows it as the next change. With pin=qualified, such a content counts, whenever that was: the
+// from, unless Argo CD shows it as the next change. With pin=candidate, such a content counts, whenever that was: the
 // train goes by revisions, and a branch that comes back to one has no other. Beside a change of P alone, it need not be
 // the newest that had landed before that.
 //
@@ -102,7 +102,7 @@ type admitting struct {
 // paused, an Application of an earlier step has not been deployed and Healthy for the soak time, nobody has approved
 // these revisions for the step, an object that the step waits for does not say yes to them, or there is none at that
 // moment, more Applications of the step have failed at them than may, or the sync window is closed. What is deployed, or what a user goes back to, is never early. With a bypass, nothing is. A time in which an
-// Application was not Healthy counts if Argo CD has noticed. With pin=qualified, an Application of an earlier step may
+// Application was not Healthy counts if Argo CD has noticed. With pin=candidate, an Application of an earlier step may
 // have gone on: it had what P starts deployed and Healthy that long ago, and has not failed and not been Degraded or
 // Missing since.
 //
@@ -245,7 +245,7 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 					w.early = append(w.early, found)
 				}
 				w.logf("%s", found)
-				w.tell(Happening{Kind: TooEarly, Application: found.Target, Behind: found.Behind, Text: found.Missing})
+				w.tell(Observation{Kind: TooEarly, Application: found.Target, Behind: found.Behind, Text: found.Missing})
 				return
 			}
 		}
@@ -296,7 +296,7 @@ func (w *world) rides(m *member, at states, e *member, j int) bool {
 
 // onTrain reports whether Applications may deploy what the earlier steps have completed, and gone on from.
 func (w *world) onTrain() bool {
-	return w.scenario.Start && (w.scenario.Pin == "proven" || w.scenario.Pin == "qualified")
+	return w.scenario.Start && w.scenario.Pin == "candidate"
 }
 
 // had reports whether an Application has completed the content of a state of a source, at any time.

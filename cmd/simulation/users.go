@@ -116,7 +116,7 @@ func (w *world) askRefresh(name, who string) {
 	}
 	w.logf("%s asks for a refresh of %s", who, name)
 	if who == "stepgate" {
-		w.tell(Happening{Kind: Refreshed, Application: name})
+		w.tell(Observation{Kind: Refreshed, Application: name})
 	}
 	w.api.edit(name, func(app *argo.Application) {
 		annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal))

@@ -58,7 +58,7 @@ type world struct {
 	unusual bool
 	trace   func(at time.Duration, text string)
 	// observe is told what happens; nil if nobody watches.
-	observe func(Happening)
+	observe func(Observation)
 }
 
 // member is one Application in the world's own truth.

@@ -15,15 +15,15 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/serve"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // program is all that `stepgate-reporter serve` runs.
 type program struct {
-	known     *siblings.Cache
+	known     *cluster.Cache
 	evidence  *evidence.Source
 	told      *notifications // nil without --notifications
 	endpoints []serve.Endpoint
@@ -35,7 +35,7 @@ type parts struct {
 	options  *flags.Reporter
 	config   settings.Config
 	cluster  *kube.Cluster
-	known    *siblings.Cache
+	known    *cluster.Cache
 	evidence *evidence.Source
 	registry *prometheus.Registry
 	log      logr.Logger

@@ -10,7 +10,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook/evidence"
-	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // The reads for Argo CD's UI, per second and in a burst: many who look at it do not flood the API server.
@@ -44,7 +44,7 @@ func (p *parts) ui() (serve.Endpoint, error) {
 		if err != nil {
 			return e, err
 		}
-		options.Places = places.NewRecent(places.ConfigMaps{
+		options.Slots = slots.NewRecent(slots.ConfigMaps{
 			Client: clientset.CoreV1().ConfigMaps(o.Installation.Namespace()),
 		}, clock.RealClock{})
 	}

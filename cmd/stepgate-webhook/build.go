@@ -20,15 +20,15 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // The calls of background, per second and in a burst. None of a decision waits for them.
@@ -123,7 +123,7 @@ func (b *builder) judges() (err error) {
 		b.waiting)
 	b.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), b.metrics, b.known, clock.RealClock{})
 	b.requests = release.NewRequests(b.refreshes, b.known, clock.RealClock{})
-	live := siblings.NewAPIServer(c.Judged, c.Versions, b.metrics)
+	live := cluster.NewAPIServer(c.Judged, c.Versions, b.metrics)
 	reader := readerOf(o, live, b.known, c, b.metrics)
 	judged := judge.Dependencies{
 		Live: judge.NewLiveEvaluator(reader), Known: b.known, Histories: b.known,
@@ -134,15 +134,15 @@ func (b *builder) judges() (err error) {
 	}
 	judged.Evidence = b.evidence
 	b.judge = judge.New(b.config, judged)
-	dependencies := webhook.Dependencies{Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories)}
+	dependencies := webhook.Dependencies{Record: b.recorder, Lookup: cluster.NewLookup(live, b.known.Histories)}
 	if b.config.Release {
 		dependencies.Requests = b.requests
 	}
 	way := &course.Course{Judge: b.judge, Known: b.known}
 	if b.config.MaxUpdate {
-		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.Installation.Namespace())}
-		way.Places = places.NewStore(objects, reader, clock.RealClock{})
-		b.sweeper = &places.Sweeper{Kept: objects, Sets: live}
+		objects := slots.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.Installation.Namespace())}
+		way.Slots = slots.NewStore(objects, reader, clock.RealClock{})
+		b.sweeper = &slots.Sweeper{Kept: objects, Sets: live}
 	}
 	b.gathered = record.NewGathered(b.waiting, record.NewExemptions(b.judge.Parser, b.known, &scope{
 		Namespaces: o.Gate.Namespaces, versions: b.background.Versions,

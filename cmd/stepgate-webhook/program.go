@@ -11,27 +11,27 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/serve"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/evidence"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/server"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // program is all that `stepgate-webhook serve` runs.
 type program struct {
 	server    *server.Server
 	source    certs.Source
-	known     *siblings.Cache
+	known     *cluster.Cache
 	recorder  *record.Recorder
 	refreshes *refresh.Queue
 	gathered  *record.Gathered
 	requests  *release.Requests
 	releases  *release.Controller
 	starts    *starts
-	sweeper   *places.Sweeper // nil without --max-update
+	sweeper   *slots.Sweeper // nil without --max-update
 	evidence  *evidence.Source
 	creator   *evidence.Creator // nil without --verify-create
 	endpoints []serve.Endpoint
@@ -116,12 +116,12 @@ const barrierAbove = 100
 
 // readerOf proves what is known by the barrier, if there is one.
 func readerOf(
-	o *flags.Options, live *siblings.APIServer, known *siblings.Cache, c *kube.Cluster, metrics *record.Metrics,
-) *siblings.Reader {
-	reader := siblings.NewReader(live, known)
+	o *flags.Options, live *cluster.APIServer, known *cluster.Cache, c *kube.Cluster, metrics *record.Metrics,
+) *cluster.Reader {
+	reader := cluster.NewReader(live, known)
 	if !o.Barrier {
 		return reader
 	}
-	barrier := siblings.NewBarrier(c.Versions, o.Installation.Barrier(), known, metrics)
+	barrier := cluster.NewBarrier(c.Versions, o.Installation.Barrier(), known, metrics)
 	return reader.WithBarrier(barrier, known, barrierAbove)
 }

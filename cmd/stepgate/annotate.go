@@ -23,8 +23,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // verb is a command that changes annotations of an ApplicationSet.
@@ -57,7 +57,7 @@ func annotate(
 ) (set *argo.ApplicationSet, made edits, err error) {
 	err = retry.RetryOnConflict(contended, func() error {
 		set = &argo.ApplicationSet{}
-		if err := objects.Get(ctx, name, set); siblings.IsMissing(err) {
+		if err := objects.Get(ctx, name, set); cluster.IsMissing(err) {
 			return noSet(name)
 		} else if err != nil {
 			return err

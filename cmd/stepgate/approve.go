@@ -36,7 +36,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := a.command("approve APPSET", "Approve what a step of a rollout is about to deploy",
 		exactly("the name of an ApplicationSet"), a.run)
 	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with,
-or, where pinning is qualified, the newest commit that lacks nothing but the approval. Without
+or, where pinning goes by candidates, the newest commit that lacks nothing but the approval. Without
 --step, it is the step that waits for an approval now. A newer commit needs an approval of its own.
 
 It adds to an annotation of the ApplicationSet, as this does, and stepgate's webhook records who you
@@ -84,7 +84,7 @@ func (a *approve) approveAs(
 	problem := r.addWindows(ctx, gate, known)
 	set, _ := known.Set(name)
 	ahead, ask := r.preview(gate, known).Outlook(set), rollout.Ask(nil)
-	if ahead.Settings.Train {
+	if ahead.Settings.Candidates {
 		ask = r.ask(ctx, name.Namespace, &problem)
 	}
 	proposal, err := rollout.Propose(ahead, ask, a.step, a.revision)

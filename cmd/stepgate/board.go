@@ -16,7 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 const (
@@ -38,7 +38,7 @@ type board struct {
 	cmd      *cobra.Command
 	shown    string
 	gate     atomic.Pointer[installed]
-	known    atomic.Pointer[siblings.Cache]
+	known    atomic.Pointer[cluster.Cache]
 	rights   *cache.LRUExpireCache
 	asked    *cache.LRUExpireCache
 	mu       sync.Mutex
@@ -62,7 +62,7 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 func (b *board) follow(ctx context.Context, ended func() error, ready func()) error {
 	for {
 		gate := *b.gate.Load()
-		err := b.watch(ctx, b.shown, gate, 0, func(known *siblings.Cache, _ bool) (bool, error) {
+		err := b.watch(ctx, b.shown, gate, 0, func(known *cluster.Cache, _ bool) (bool, error) {
 			if first := b.known.Swap(known) == nil; first {
 				ready()
 			}

@@ -60,12 +60,12 @@ func TestSettingsOf(t *testing.T) {
 		return d
 	}
 	s, err := settingsOf(deployment(
-		"serve", "--mode=audit", "--pin=qualified", "--application-namespaces=argocd", "--application-namespaces=team-*", "--bypass-user=alice", "--flag-of-the-future=1",
+		"serve", "--mode=audit", "--pin=candidate", "--application-namespaces=argocd", "--application-namespaces=team-*", "--bypass-user=alice", "--flag-of-the-future=1",
 		"--installation=stepgate/gate", "--zap-log-level=info",
 	))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Gate.Mode).To(Equal(settings.Audit))
-	g.Expect(s.Gate.Pin).To(Equal(settings.PinQualified))
+	g.Expect(s.Gate.Pin).To(Equal(settings.PinCandidate))
 	g.Expect(s.Gate.BypassUsers).To(ConsistOf("alice"))
 	g.Expect(s.Gate.ServerAccounts).To(ConsistOf("system:serviceaccount:argocd:argocd-server"), "the default")
 	g.Expect(s.Gated("team-a")).To(BeTrue())

@@ -23,7 +23,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // explain says what would become of an operation now.
@@ -158,7 +158,7 @@ func (r *rollouts) application(
 	stored, app := &unstructured.Unstructured{}, &argo.Application{}
 	stored.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
 	if err := r.clients.Objects.Get(ctx, name, stored); err != nil {
-		if siblings.IsMissing(err) {
+		if cluster.IsMissing(err) {
 			return nil, nil, live.NoApplication(name.Namespace, name.Name)
 		}
 		return nil, nil, fmt.Errorf("get Application %s: %w", name, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 // It also calls it every tick; where that is 0, from time to time.
 func (r *rollouts) watch(
 	ctx context.Context, namespace string, gate installed, tick time.Duration,
-	each func(known *siblings.Cache, changed bool) (end bool, err error),
+	each func(known *cluster.Cache, changed bool) (end bool, err error),
 ) error {
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (g *get) follow(
 	before := map[string]string{}
 	var at time.Time
 	seen := false
-	err := r.watch(ctx, namespace, gate, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
+	err := r.watch(ctx, namespace, gate, refresh, func(known *cluster.Cache, changed bool) (bool, error) {
 		list := g.judge(r, gate, known, name)
 		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
 			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)

@@ -27,8 +27,8 @@ type installed struct {
 	by string
 	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.
 	projects string
-	// places is the namespace in which it keeps the places of steps; empty if it keeps none.
-	places string
+	// slots is the namespace in which it keeps the slots of steps; empty if it keeps none.
+	slots string
 	// kinds are the kinds of objects that it reads as evidence.
 	kinds evidence.Kinds
 	// exists says that an installation was found.
@@ -67,7 +67,7 @@ func readInstallation(ctx context.Context, clientset kubernetes.Interface, names
 			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
 		}
 		if config.MaxUpdate {
-			gate.places = o.Installation.Namespace()
+			gate.slots = o.Installation.Namespace()
 		}
 		return gate, nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/render"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // linter is stepgate lint.
@@ -148,7 +148,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 	for _, name := range names {
 		set := &argo.ApplicationSet{}
 		key := types.NamespacedName{Namespace: namespace, Name: name}
-		if err := c.Objects.Get(ctx, key, set); siblings.IsMissing(err) {
+		if err := c.Objects.Get(ctx, key, set); cluster.IsMissing(err) {
 			return noSet(key)
 		} else if err != nil {
 			return fmt.Errorf("ApplicationSet %s: %w", key, err)

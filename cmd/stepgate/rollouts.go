@@ -15,36 +15,36 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/places"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // rollouts is what get, explain and wait work with.
 type rollouts struct {
 	*cli
 	clients *kube.Cluster
-	live    *siblings.APIServer
+	live    *cluster.APIServer
 	reader  *rollout.Reader
 	objects evidence.Getter
-	places  recentPlaces
+	slots   recentSlots
 }
 
-// recentPlaces are the places of steps as an installation keeps them in a namespace.
-type recentPlaces struct {
+// recentSlots are the slots of steps as an installation keeps them in a namespace.
+type recentSlots struct {
 	mu        sync.Mutex
 	namespace string
-	texts     *places.Recent
+	texts     *slots.Recent
 }
 
-// of are the places in a namespace.
-func (p *recentPlaces) of(clientset kubernetes.Interface, namespace string) *places.Recent {
+// of are the slots in a namespace.
+func (p *recentSlots) of(clientset kubernetes.Interface, namespace string) *slots.Recent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.texts == nil || p.namespace != namespace {
 		p.namespace = namespace
-		p.texts = places.NewRecent(places.ConfigMaps{Client: clientset.CoreV1().ConfigMaps(namespace)}, clock.RealClock{})
+		p.texts = slots.NewRecent(slots.ConfigMaps{Client: clientset.CoreV1().ConfigMaps(namespace)}, clock.RealClock{})
 	}
 	return p.texts
 }
@@ -54,7 +54,7 @@ func (c *cli) rollouts() (*rollouts, error) {
 	if err != nil {
 		return nil, err
 	}
-	live := siblings.NewAPIServer(clients.Judged, clients.Versions, rollout.NoObserver{})
+	live := cluster.NewAPIServer(clients.Judged, clients.Versions, rollout.NoObserver{})
 	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Judged, live)}
 	if r.objects, err = evidence.NewObjects(clients.Config); err != nil {
 		return nil, err
@@ -68,9 +68,9 @@ func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview
 		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
 		Clock: clock.RealClock{},
 	}
-	var texts places.Texts
-	if gate.places != "" {
-		texts = r.places.of(r.clients.Clientset, gate.places)
+	var texts slots.Texts
+	if gate.slots != "" {
+		texts = r.slots.of(r.clients.Clientset, gate.slots)
 	}
 	if r.objects != nil && gate.exists {
 		by.Evidence = evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects))

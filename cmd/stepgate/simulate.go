@@ -18,8 +18,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/simulate"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // simulate plays a rollout offline.
@@ -57,7 +57,7 @@ that is not played, such as stepgate.io/verify.`
   argocd appset generate appset.yaml -o yaml | stepgate simulate -f appset.yaml -f -
   stepgate simulate guestbook -n argocd --fail guestbook-qa
   stepgate simulate -f appset.yaml --without-gate --seed 7
-  stepgate simulate -f appset.yaml --commits "every 10m for 6h" --pin qualified --start`
+  stepgate simulate -f appset.yaml --commits "every 10m for 6h" --pin candidate --start`
 	f := cmd.Flags()
 	f.StringArrayVarP(&s.files, "filename", "f", nil,
 		"file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
@@ -79,7 +79,7 @@ that is not played, such as stepgate.io/verify.`
 		"let commits land one after the other, such as \"every 10m for 6h\", with the conditions of the ApplicationSet, and "+
 			"show how each step keeps up; in mode enforce")
 	f.StringVar(&s.options.Pin, "pin", settings.PinCompared.String(),
-		"pin.mode of stepgate, for --commits: compared or qualified; the annotation "+settings.PinAnnotation+
+		"pin.mode of stepgate, for --commits: compared or candidate; the annotation "+settings.PinAnnotation+
 			" overrides it")
 	f.BoolVar(&s.options.Start, "start", false, "for --commits: stepgate starts what is due")
 	s.bindOutput(cmd, "json", "yaml")
@@ -176,7 +176,7 @@ func (s *simulator) read(objects *simulate.Objects, file string) error {
 
 // fetch reads an ApplicationSet and its Applications from the cluster.
 func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name string) error {
-	cluster, err := s.cluster()
+	c, err := s.cluster()
 	if err != nil {
 		return err
 	}
@@ -186,13 +186,13 @@ func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name s
 	}
 	set := &argo.ApplicationSet{}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if err := cluster.Objects.Get(ctx, key, set); siblings.IsMissing(err) {
+	if err := c.Objects.Get(ctx, key, set); cluster.IsMissing(err) {
 		return noSet(key)
 	} else if err != nil {
 		return fmt.Errorf("get ApplicationSet %s in namespace %s: %w", name, namespace, err)
 	}
 	objects.Sets = append(objects.Sets, set)
-	err = live.Applications(ctx, cluster.Objects, namespace, func(app *argo.Application) {
+	err = live.Applications(ctx, c.Objects, namespace, func(app *argo.Application) {
 		if metav1.IsControlledBy(app, set) {
 			objects.Applications = append(objects.Applications, app.DeepCopy())
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // wait waits for a rollout, or for one Application.
@@ -78,7 +78,7 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	if show.screen.Live {
 		refresh = tick
 	}
-	err = r.watch(waiting, set.Namespace, gate, refresh, func(known *siblings.Cache, _ bool) (bool, error) {
+	err = r.watch(waiting, set.Namespace, gate, refresh, func(known *cluster.Cache, _ bool) (bool, error) {
 		found, _ := known.Set(set)
 		if found == nil {
 			return true, noSet(set)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -193,13 +193,13 @@ func (e *experiment) barrierReads(ctx context.Context) float64 { return liveRead
 
 func (e *experiment) gateReads(ctx context.Context) float64 { return liveReads(ctx, e.counted) }
 
-func liveReads(ctx context.Context, gate *release.Replica) float64 {
+func liveReads(ctx context.Context, gate *installed.Replica) float64 {
 	return script.Get(gate.Metric(ctx, "stepgate_live_reads_total"))
 }
 
 // settled waits until all instances of stepgate know the live state: then a decision costs two reads.
 func (e *experiment) settled(ctx context.Context, r *rollout, want answer) {
-	for _, gate := range []*release.Replica{e.gate, e.counted, e.barrier} {
+	for _, gate := range []*installed.Replica{e.gate, e.counted, e.barrier} {
 		post := e.post(gate.Webhook, r, want)
 		script.Must(eventually.Succeeds(ctx, func() error {
 			before := liveReads(ctx, gate)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/process"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -59,7 +59,7 @@ func fleets(ctx context.Context, s *suite) []goal {
 func (s *suite) newFleet(ctx context.Context) *fleet {
 	for _, replica := range s.replicas { // of other parts, which would watch the fleet, too
 		replica.Kill()
-		script.Must(release.Unregister(ctx, s.Environment, replica.Name))
+		script.Must(installed.Unregister(ctx, s.Environment, replica.Name))
 	}
 	host := script.Get(s.URL())
 	f := &fleet{suite: s, raw: s.patcher("").client}
@@ -82,7 +82,7 @@ func (s *suite) newFleet(ctx context.Context) *fleet {
 
 // instance is a stepgate that gates some of the namespaces.
 type instance struct {
-	*release.Replica
+	*installed.Replica
 	namespaces             []string
 	ready                  time.Duration
 	start, steady, highest float64 // MiB: the peak of the start, at rest, and the peak under load
@@ -113,14 +113,14 @@ func (f *fleet) measure(ctx context.Context, groups ...[]string) {
 		f.profile(ctx, i)
 		f.only(ctx, i)
 		i.Kill()
-		script.Must(release.Unregister(ctx, f.Environment, i.Name))
+		script.Must(installed.Unregister(ctx, f.Environment, i.Name))
 	}
 }
 
 // instance starts a stepgate. listed says that it watches its namespaces only.
 func (f *fleet) instance(ctx context.Context, name string, namespaces []string, listed bool) *instance {
-	o := release.Options{
-		Registration: release.Registration{Name: name, Namespaces: namespaces},
+	o := installed.Options{
+		Registration: installed.Registration{Name: name, Namespaces: namespaces},
 		Args:         []string{"--profiling"}, MemoryLimit: f.options.memoryLimit,
 	}
 	if listed {
@@ -130,10 +130,10 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 	}
 	o.Barrier = f.options.barrier && !listed
 	i, began := &instance{namespaces: namespaces, failed: map[string]int{}}, time.Now()
-	i.Replica = script.Get(release.StartOne(ctx, f.Environment, o))
+	i.Replica = script.Get(installed.StartOne(ctx, f.Environment, o))
 	f.replicas = append(f.replicas, i.Replica)
 	if o.Barrier {
-		script.Get(release.CreateBarrier(ctx, f.Environment, name))
+		script.Get(installed.CreateBarrier(ctx, f.Environment, name))
 	}
 	for err := i.Ready(ctx); err != nil; err = i.Ready(ctx) {
 		if time.Since(began) > longestStart {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -98,7 +98,7 @@ func (f *fleet) profile(ctx context.Context, i *instance) {
 		return
 	}
 	for _, kind := range []string{"heap", "allocs", "profile?seconds=10"} {
-		text := script.Get(release.Get(ctx, "http://"+i.Metrics+"/debug/pprof/"+kind))
+		text := script.Get(installed.Get(ctx, "http://"+i.Metrics+"/debug/pprof/"+kind))
 		script.Must(os.WriteFile(filepath.Join(f.options.profiles, i.Name+"-"+kind[:4]), []byte(text), 0o600))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -15,8 +15,8 @@ func memory(ctx context.Context, s *suite) []goal {
 	have := s.fill(ctx)
 	progress("memory of a stepgate that starts with %d Applications", have)
 	start := time.Now()
-	gate := s.startGate(ctx, release.Options{
-		Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}},
+	gate := s.startGate(ctx, installed.Options{
+		Registration: installed.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}},
 	})
 	s.out.Line("\nstepgate with %d Applications: ready after %s", have, time.Since(start).Round(10*time.Millisecond))
 	s.printMemory(ctx, gate, "when ready")
@@ -56,7 +56,7 @@ func (s *suite) fill(ctx context.Context) int {
 }
 
 // printMemory prints the memory of a process at a moment.
-func (s *suite) printMemory(ctx context.Context, gate *release.Replica, moment string) {
+func (s *suite) printMemory(ctx context.Context, gate *installed.Replica, moment string) {
 	const mib = 1 << 20
 	resident, peak := script.Get(gate.ResidentMiB()), script.Get(gate.PeakMiB())
 	heap := script.Get(gate.Metric(ctx, "go_memstats_heap_inuse_bytes"))

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -44,7 +44,7 @@ func (s *suite) profile(ctx context.Context, siblings int, name string, run func
 		return errors.Join(err, os.WriteFile(file("kube-apiserver"), text, 0o600))
 	})
 	group.Go(func() error {
-		text, err := release.Get(ctx, "http://"+s.profiledInstance(name).Metrics+"/debug/pprof/profile?seconds="+seconds)
+		text, err := installed.Get(ctx, "http://"+s.profiledInstance(name).Metrics+"/debug/pprof/profile?seconds="+seconds)
 		return errors.Join(err, os.WriteFile(file("stepgate"), []byte(text), 0o600))
 	})
 	group.Go(func() error {
@@ -76,7 +76,7 @@ func (s *suite) printProfile(ctx context.Context, process, file string, function
 }
 
 // profiledInstance is the instance of stepgate that a case asks.
-func (s *suite) profiledInstance(name string) *release.Replica {
+func (s *suite) profiledInstance(name string) *installed.Replica {
 	if strings.Contains(name, "barrier") {
 		return s.barrier
 	}

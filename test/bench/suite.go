@@ -16,8 +16,8 @@ import (
 
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/process"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -46,9 +46,9 @@ type suite struct {
 	server int // the process of the kube-apiserver
 
 	// gate is measured. counted is another instance, whose reads go through meter; it is not called by the API server.
-	gate, counted *release.Replica
+	gate, counted *installed.Replica
 	// barrier is an instance with the write barrier.
-	barrier *release.Replica
+	barrier *installed.Replica
 	meter   *faultproxy.Proxy
 	// reader is the configuration of a client under stepgate's service account, and counter of one through meter.
 	reader, counter *rest.Config
@@ -56,7 +56,7 @@ type suite struct {
 	// none has one Application, and no webhook.
 	none     *rollout
 	rollouts map[int]*rollout
-	replicas []*release.Replica
+	replicas []*installed.Replica
 }
 
 func newSuite(e *environment.Environment, o options, out *report.Printer) *suite {
@@ -70,20 +70,20 @@ func (s *suite) start(ctx context.Context) {
 	s.server = script.Get(process.Find("kube-apiserver", "--secure-port="+host.Port())).PID
 	s.meter = script.Get(faultproxy.NewProxy(host.Host))
 	metered := "https://" + s.meter.Addr()
-	s.gate = s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate"}})
-	s.counted = s.startGate(ctx, release.Options{
-		Registration: release.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: metered,
+	s.gate = s.startGate(ctx, installed.Options{Registration: installed.Registration{Name: "stepgate"}})
+	s.counted = s.startGate(ctx, installed.Options{
+		Registration: installed.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: metered,
 	})
-	s.barrier = s.startGate(ctx, release.Options{Registration: release.Registration{Name: barrierUser}, Barrier: true})
-	script.Get(release.CreateBarrier(ctx, s.Environment, barrierUser))
+	s.barrier = s.startGate(ctx, installed.Options{Registration: installed.Registration{Name: barrierUser}, Barrier: true})
+	script.Get(installed.CreateBarrier(ctx, s.Environment, barrierUser))
 	s.reader, s.counter = s.config(ctx, ""), s.config(ctx, metered)
 }
 
-func (s *suite) startGate(ctx context.Context, o release.Options) *release.Replica {
+func (s *suite) startGate(ctx context.Context, o installed.Options) *installed.Replica {
 	if s.options.profiles != "" {
 		o.Args = append(o.Args, "--profiling")
 	}
-	gate, err := release.StartOne(ctx, s.Environment, o)
+	gate, err := installed.StartOne(ctx, s.Environment, o)
 	if gate != nil {
 		s.replicas = append(s.replicas, gate)
 	}

@@ -29,12 +29,12 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	watched "github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // yes is a webhook that always allows.
@@ -125,7 +125,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 		return "", err
 	}
 	metrics := record.NewMetrics(prometheus.NewRegistry())
-	known := siblings.NewCache()
+	known := watched.NewCache()
 	recorder := record.NewRecorder(metrics,
 		record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}),
 		record.NewWaiting(known, clock.RealClock{}))
@@ -139,7 +139,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 
 // unwatched are the histories of a reader that watches nothing. The cache would say that every Application has joined
 // just now, for all that it knows, and every write of a later step would be NotGenerated.
-type unwatched struct{ *siblings.Cache }
+type unwatched struct{ *watched.Cache }
 
 // History has seen nothing.
 func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History {

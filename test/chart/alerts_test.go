@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// installed are releases that are hard to tell apart: two with the same name, and two in the same namespace.
-var installed = []struct{ name, namespace, fullname string }{
+// alike are releases that are hard to tell apart: two with the same name, and two in the same namespace.
+var alike = []struct{ name, namespace, fullname string }{
 	{"stepgate", "team-a", "stepgate"},
 	{"stepgate", "team-b", "gate-b"},
 	{"stepgate-c", "team-a", "stepgate-c"},
@@ -28,7 +28,7 @@ func healthy(minutes int) map[string]string {
 		`apiserver_admission_webhook_request_total{name="operation.stepgate.io"}`: fmt.Sprintf("10+3x%d", minutes),
 		`argocd_app_sync_total{namespace="argocd",name="guestbook"}`:              fmt.Sprintf("10+3x%d", minutes),
 	}
-	for _, r := range installed {
+	for _, r := range alike {
 		for series, values := range map[string]string{
 			`stepgate_build_info{$R}`:          "1x",
 			`stepgate_reporter_build_info{$R}`: "1x",
@@ -59,7 +59,7 @@ func expiry(days int) string { return fmt.Sprintf("%dx", firstScrape.AddDate(0, 
 func TestAlertsFire(t *testing.T) {
 	g := NewWithT(t)
 	var rules []rule
-	for _, r := range installed {
+	for _, r := range alike {
 		rules = append(rules, rulesOf(g, monitoring(t, r.name, r.namespace, "fullnameOverride="+r.fullname))...)
 	}
 	validate := `stepgate_requests_total{$R,path="/validate",code="200"}`
@@ -136,7 +136,7 @@ func fire(t *testing.T, rules []rule, different map[string]string, minutes int) 
 	g := NewWithT(t)
 	series := healthy(minutes)
 	for name, values := range different {
-		series[strings.ReplaceAll(name, "$R", labelsOf(installed[0].name, installed[0].namespace))] = values
+		series[strings.ReplaceAll(name, "$R", labelsOf(alike[0].name, alike[0].namespace))] = values
 	}
 	s := situation{Rules: rules, Minutes: minutes}
 	for _, name := range slices.Sorted(maps.Keys(series)) {
@@ -146,7 +146,7 @@ func fire(t *testing.T, rules []rule, different map[string]string, minutes int) 
 	}
 	var names []string
 	for _, f := range firings(t, s) {
-		i := slices.IndexFunc(installed, func(r struct{ name, namespace, fullname string }) bool {
+		i := slices.IndexFunc(alike, func(r struct{ name, namespace, fullname string }) bool {
 			return f.Labels["release"] == r.name && f.Labels["namespace"] == r.namespace
 		})
 		g.Expect(i).To(BeNumerically(">=", 0), "%s has the labels %v", f.Alert, f.Labels)

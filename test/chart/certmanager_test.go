@@ -24,7 +24,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // With cert-manager's own controllers and cainjector: the certificate is issued for the name by which the API server
@@ -41,7 +41,7 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	mounted := mount(t, "managed", "stepgate-tls", dir)
 	g.Eventually(mounted).ShouldNot(BeEmpty(), "a certificate is issued")
 
-	replica := serve(t, release.Chart{
+	replica := serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"},
 	})
 	denied(t, set)
@@ -175,7 +175,7 @@ func secretOf(t *testing.T, name, key string) string {
 func caBundle(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
-	bundles, err := release.Bundles(t.Context(), shared, "stepgate")
+	bundles, err := installed.Bundles(t.Context(), shared, "stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(bundles).To(HaveLen(4), "every webhook of both configurations")
 	if string(bundles[0]) != string(bundles[1]) {
@@ -185,7 +185,7 @@ func caBundle(t *testing.T) string {
 }
 
 // servedBy returns an error unless the mounted certificate is served, verified by a CA.
-func servedBy(replica *release.Replica, ca, mounted string) error {
+func servedBy(replica *installed.Replica, ca, mounted string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
 	leaf, err := replica.Leaf(roots)

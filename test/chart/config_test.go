@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // TestConfigIsTheChart has kustomize build the folders of config/, and compares the objects with those that Helm
@@ -36,7 +36,7 @@ func TestConfigIsTheChart(t *testing.T) {
 			if len(tc.components) > 0 {
 				folder = overlay(t, folder, tc.components)
 			}
-			built, err := release.Kustomize(folder)
+			built, err := installed.Kustomize(folder)
 			g.Expect(err).NotTo(HaveOccurred())
 			args := []string{"template", "stepgate", helm.Chart, "--namespace=stepgate", "--kube-version=1.30", "--skip-tests"}
 			for _, value := range tc.values {
@@ -74,7 +74,7 @@ func overlay(t *testing.T, base string, components []string) string {
 
 // byName are the objects of a manifest, without the labels of Helm.
 func byName(g Gomega, text []byte) map[string]map[string]any {
-	all, err := release.Objects(text)
+	all, err := installed.Objects(text)
 	g.Expect(err).NotTo(HaveOccurred())
 	objects := map[string]map[string]any{}
 	for _, o := range all {

@@ -29,7 +29,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
@@ -38,7 +38,7 @@ type doctored struct {
 	*testing.T
 	Gomega
 	kubeconfig string
-	replica    *release.Replica
+	replica    *installed.Replica
 }
 
 // asks runs the doctor.
@@ -134,7 +134,7 @@ func newDoctored(t *testing.T, namespace string, values ...string) *doctored {
 	kubeconfig, err := shared.AdminKubeconfig()
 	g.Expect(err).NotTo(HaveOccurred())
 	d := &doctored{T: t, Gomega: g, kubeconfig: kubeconfig}
-	d.replica = serve(t, release.Chart{
+	d.replica = serve(t, installed.Chart{
 		Name: "stepgate", Namespace: namespace, Values: append(values, "argocd.applicationNamespaces={argocd,"+namespace+"-apps}"),
 	})
 	deployment := &appsv1.Deployment{}
@@ -241,7 +241,7 @@ func breaks() map[string]broken {
 	ignore := admissionregistrationv1.Ignore
 	return map[string]broken{
 		"the mutating configuration is deleted": {func(d *doctored) {
-			mutating, err := release.Mutating(d.Context(), shared, "stepgate")
+			mutating, err := installed.Mutating(d.Context(), shared, "stepgate")
 			d.Expect(err).NotTo(HaveOccurred())
 			d.Expect(mutating.Delete(d.Context(), shared)).To(Succeed())
 			d.Cleanup(func() { d.Expect(mutating.Create(contextOfCleanup(), shared)).To(Succeed()) })
@@ -403,7 +403,7 @@ func TestDoctorWhileStepgateDoesNotAnswer(t *testing.T) {
 		d := d.in(t)
 		text, code := d.asks("--emergency", "--apply", "--yes", "--way=webhooks")
 		d.Expect(code).To(Equal(0), text)
-		left, err := release.Configurations(d.Context(), shared, "stepgate")
+		left, err := installed.Configurations(d.Context(), shared, "stepgate")
 		d.Expect(err).To(MatchError(ContainSubstring("not found")), "%v", left)
 		text, code = d.asks("--emergency")
 		d.Expect(code).To(Equal(0))

@@ -12,13 +12,13 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // All tests share these.
 var (
 	shared *environment.Environment
-	helm   *release.Helm
+	helm   *installed.Helm
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	o := environment.Options{Options: cluster.Options{AdmissionPolicies: true}}
 	os.Exit(environment.MainWith(m, o, func(e *environment.Environment) (err error) {
 		shared = e
-		if helm, err = release.NewHelm(e); err != nil {
+		if helm, err = installed.NewHelm(e); err != nil {
 			return err
 		}
 		return e.CreateNamespace(context.Background(), cluster.ArgoNamespace)

@@ -15,17 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
-	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/test/installed"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // TestMaxUpdateIsKept with the rights and the admission policy of the chart: of two Applications of step 1 one syncs at a
-// time. stepgate writes no other ConfigMap than those of the places.
+// time. stepgate writes no other ConfigMap than those of the slots.
 func TestMaxUpdateIsKept(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	set := rollout(t, "apps-places")
-	serve(t, release.Chart{Name: "stepgate-places", Namespace: "stepgate-places", Values: []string{
-		"argocd.applicationNamespaces={apps-places}", "config.maxUpdate=true",
+	set := rollout(t, "apps-slots")
+	serve(t, installed.Chart{Name: "stepgate-slots", Namespace: "stepgate-slots", Values: []string{
+		"argocd.applicationNamespaces={apps-slots}", "config.maxUpdate=true",
 	}})
 	denied(t, set)
 	before := set.DeepCopy()
@@ -53,13 +53,13 @@ func TestMaxUpdateIsKept(t *testing.T) {
 	compare(other, argo.SyncStatusCodeOutOfSync, nil)
 
 	g.Eventually(func() error { return start(dev) }).Should(Succeed())
-	sentence := "step 1 of ApplicationSet apps-places/guestbook may not sync yet (MaxUpdateReached: its maxUpdate is " +
+	sentence := "step 1 of ApplicationSet apps-slots/guestbook may not sync yet (MaxUpdateReached: its maxUpdate is " +
 		"1): " + dev.Name + " (OperationInProgress). Next: wait until one of them is Healthy"
 	g.Expect(start(other)).To(MatchError(ContainSubstring(sentence)))
 	kubeconfig, err := shared.AdminKubeconfig()
 	g.Expect(err).NotTo(HaveOccurred())
 	says := func(args ...string) string {
-		text, _ := exec.CommandContext(ctx, shared.Binary, append(args, "-n", "apps-places",
+		text, _ := exec.CommandContext(ctx, shared.Binary, append(args, "-n", "apps-slots",
 			"--kubeconfig="+kubeconfig)...).CombinedOutput() // 1 says that it waits
 		return strings.Join(strings.Fields(string(text)), " ")
 	}
@@ -67,28 +67,28 @@ func TestMaxUpdateIsKept(t *testing.T) {
 	g.Expect(says("get", "guestbook")).To(ContainSubstring(
 		"MaxUpdateReached: its maxUpdate is 1: " + dev.Name + " (OperationInProgress)"))
 	kept := &corev1.ConfigMapList{}
-	g.Expect(shared.Admin.List(ctx, kept, client.InNamespace("stepgate-places"),
-		client.HasLabels{places.Label})).To(Succeed())
+	g.Expect(shared.Admin.List(ctx, kept, client.InNamespace("stepgate-slots"),
+		client.HasLabels{slots.Label})).To(Succeed())
 	g.Expect(kept.Items).To(HaveLen(1))
-	g.Expect(kept.Items[0].Name).To(Equal("stepgate-places-" + string(set.UID)))
+	g.Expect(kept.Items[0].Name).To(Equal("stepgate-slots-" + string(set.UID)))
 
 	compare(dev, argo.SyncStatusCodeSynced, func(app *argo.Application) {
 		guestbook.Start(app, time.Now().Add(-2*time.Second))
 		guestbook.Finish(app, time.Now().Add(-time.Second), guestbook.NewCommit)
 	})
-	g.Eventually(func() error { return start(other) }).Should(Succeed(), "the place of dev is free")
+	g.Eventually(func() error { return start(other) }).Should(Succeed(), "the slot of dev is free")
 
 	if !shared.HasAdmissionPolicies() {
 		return
 	}
-	stepgate, err := client.New(account(t, "stepgate-places", "stepgate-places"), client.Options{
+	stepgate, err := client.New(account(t, "stepgate-slots", "stepgate-slots"), client.Options{
 		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	// A policy takes effect a moment after it was stored.
 	g.Eventually(func() error {
 		return stepgate.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate-places", Name: "other"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate-slots", Name: "other"},
 		}, client.DryRunAll)
-	}).Should(MatchError(ContainSubstring("may only write those that keep the places")))
+	}).Should(MatchError(ContainSubstring("may only write those that keep the slots")))
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // rule is one rule of the PrometheusRule.
@@ -172,12 +172,12 @@ func observedMetrics(t *testing.T) string {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	set := rollout(t, "observed")
-	replica := serve(t, release.Chart{
+	replica := serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "observed", Values: []string{"argocd.applicationNamespaces={observed}"},
 	})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
-	mutating, err := release.Mutating(ctx, shared, "stepgate")
+	mutating, err := installed.Mutating(ctx, shared, "stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mutating.Delete(ctx, shared)).To(Succeed())
 	g.Eventually(func() error {

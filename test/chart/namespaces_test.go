@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // Patterns are matched by the API server as Argo CD matches them. A namespace that is made later is gated if a pattern
@@ -14,7 +14,7 @@ import (
 func TestPatternsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	outside := rollout(t, "my-pattern-a")
-	replica := serve(t, release.Chart{
+	replica := serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "patterns", Values: []string{"argocd.applicationNamespaces={argocd-p,pattern-?,/^regexp-[a-c]+$/}"},
 	})
 	for _, namespace := range []string{"argocd-p", "pattern-b", "regexp-abc"} {
@@ -38,13 +38,13 @@ func TestNamespacesThatAreNotGatedAreShown(t *testing.T) {
 	rollout(t, "listed")
 	rollout(t, "forgotten")
 	const shown = `stepgate_exemption{applicationset="",applicationset_namespace="forgotten",kind="ungated_namespace"} 1`
-	replica := serve(t, release.Chart{
+	replica := serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "lists", Values: []string{"argocd.applicationNamespaces={listed}"},
 	})
 	g.Eventually(func() (string, error) { return replica.MetricsText(t.Context()) }).Should(And(ContainSubstring(shown),
 		Not(ContainSubstring(`"listed",kind="ungated_namespace"`))))
 
-	silent := serve(t, release.Chart{
+	silent := serve(t, installed.Chart{
 		Name: "silent", Namespace: "lists-silent", Values: []string{"argocd.applicationNamespaces={listed}", "metrics.ungatedNamespaces=false"},
 	})
 	g.Eventually(func() (string, error) { return silent.MetricsText(t.Context()) }).Should(And(

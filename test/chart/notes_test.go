@@ -9,7 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/stepgate/stepgate/test/environment"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // unrestricted is how the notes begin to say that no policy restricts stepgate's account.
@@ -25,7 +25,7 @@ func TestTheNotesSayThatNothingRestrictsTheAccount(t *testing.T) {
 		e, err = environment.Start(ctx, environment.Options{})
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { g.Expect(e.Stop()).To(Succeed()) })
-		helm, err = release.NewHelm(e)
+		helm, err = installed.NewHelm(e)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(e.CreateNamespace(ctx, "argocd")).To(Succeed())
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // stored are the names of all objects that the cluster stores, except the objects that the cluster writes by itself.
@@ -80,12 +80,12 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
 	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
 	g.Expect(shared.Admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
-	g.Expect(release.SetBundle(ctx, shared, "stepgate", bundle(g))).To(Succeed())
+	g.Expect(installed.SetBundle(ctx, shared, "stepgate", bundle(g))).To(Succeed())
 	// registered returns the failure policies, of the validating webhooks first, and sees that nothing is lost.
 	registered := func() []string {
 		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
 		g.Expect(ca.Data).To(HaveKeyWithValue("tls.crt", []byte("a certificate")))
-		configurations, err := release.Configurations(ctx, shared, "stepgate")
+		configurations, err := installed.Configurations(ctx, shared, "stepgate")
 		g.Expect(err).NotTo(HaveOccurred())
 		var policies []string
 		for _, c := range configurations {
@@ -110,7 +110,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	}
 	g.Expect(registered()).To(Equal(all))
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values",
-		"--set=pin.mode=qualified,webhook.annotations.a=b")
+		"--set=pin.mode=candidate,webhook.annotations.a=b")
 	g.Expect(registered()).To(Equal(all))
 	run("rollback", "stepgate", "1", "--namespace=lifecycle")
 	g.Expect(registered()).To(Equal(all))

@@ -34,7 +34,7 @@ func needs(found ...selector) []string {
 // The rules of a release select the series of this release only: those with the labels that its ServiceMonitor gives
 // them.
 func TestReleasesSelectTheirOwnSeries(t *testing.T) {
-	for _, r := range installed {
+	for _, r := range alike {
 		t.Run(r.namespace+"/"+r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			objects := monitoring(t, r.name, r.namespace, "fullnameOverride="+r.fullname)
@@ -77,12 +77,12 @@ func TestReleasesSelectTheirOwnSeries(t *testing.T) {
 // A ServiceMonitor selects the Service of its release only.
 func TestServiceMonitorsSelectTheirOwnService(t *testing.T) {
 	g := NewWithT(t)
-	for _, r := range installed {
+	for _, r := range alike {
 		matching, _, err := unstructured.NestedStringMap(monitoring(t, r.name, r.namespace,
 			"fullnameOverride="+r.fullname)["ServiceMonitor"].Object, "spec", "selector", "matchLabels")
 		g.Expect(err).NotTo(HaveOccurred())
 		var selected []string
-		for _, other := range installed {
+		for _, other := range alike {
 			if other.namespace != r.namespace {
 				continue
 			}

@@ -52,9 +52,9 @@ var installations = map[string]part{
 		},
 	},
 	"starting what is due": {
-		values: "{config: {mode: enforce}, start: {enabled: true}, pin: {mode: qualified}}",
+		values: "{config: {mode: enforce}, start: {enabled: true}, pin: {mode: candidate}}",
 		has:    []string{"Role $NAME-start", "RoleBinding $NAME-start"},
-		args:   []string{"--start=true", "--pin=qualified"},
+		args:   []string{"--start=true", "--pin=candidate"},
 	},
 	"telling people": {
 		values: "{config: {mode: enforce}, notifications: {enabled: true}}",
@@ -79,11 +79,11 @@ var installations = map[string]part{
 	},
 	"keeping maxUpdate": {
 		values: "config: {mode: enforce, maxUpdate: true}",
-		has:    []string{"Role $NAME-places", "RoleBinding $NAME-places", "ValidatingAdmissionPolicy $NAME-configmaps"},
+		has:    []string{"Role $NAME-slots", "RoleBinding $NAME-slots", "ValidatingAdmissionPolicy $NAME-configmaps"},
 		args:   []string{"--max-update=true"},
 		fields: map[string]string{
-			"Role $NAME-places {.rules[*].resources} {.rules[*].verbs}":                 `["configmaps"] ["get","list","create","update","delete"]`,
-			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}": "of ConfigMaps, stepgate may only write those that keep the places of steps",
+			"Role $NAME-slots {.rules[*].resources} {.rules[*].verbs}":                  `["configmaps"] ["get","list","create","update","delete"]`,
+			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}": "of ConfigMaps, stepgate may only write those that keep the slots of steps",
 		},
 	},
 	"holding nothing": {

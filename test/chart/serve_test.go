@@ -18,18 +18,18 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook"
 )
 
 func contextOfCleanup() context.Context { return context.Background() }
 
 // serve starts a release until the test ends, and waits until it is ready.
-func serve(t *testing.T, r release.Chart) *release.Replica {
+func serve(t *testing.T, r installed.Chart) *installed.Replica {
 	t.Helper()
 	g := NewWithT(t)
 	r.Values = append([]string{"config.mode=enforce", "shutdownDelay=0s"}, r.Values...)
-	replica, err := release.StartChart(t.Context(), shared, r)
+	replica, err := installed.StartChart(t.Context(), shared, r)
 	g.Expect(err).NotTo(HaveOccurred())
 	uninstallAtEnd(t, r.Name, r.Namespace)
 	t.Cleanup(func() {
@@ -90,7 +90,7 @@ func denied(t *testing.T, set *argo.ApplicationSet) {
 }
 
 // requests counts the calls of the validating webhook.
-func requests(t *testing.T, replica *release.Replica) float64 {
+func requests(t *testing.T, replica *installed.Replica) float64 {
 	t.Helper()
 	n, err := replica.Metric(t.Context(), "stepgate_requests_total", "path", webhook.ValidatePath)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -112,10 +112,10 @@ func TestTheDemoPassesUnderTheChart(t *testing.T) {
 func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
-	replicaA := serve(t, release.Chart{
+	replicaA := serve(t, installed.Chart{
 		Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.applicationNamespaces={apps-a}"},
 	})
-	replicaB := serve(t, release.Chart{
+	replicaB := serve(t, installed.Chart{
 		Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.applicationNamespaces={apps-b}"},
 	})
 	denied(t, a)
@@ -145,7 +145,7 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
-	replica := serve(t, release.Chart{
+	replica := serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.applicationNamespaces={apps-inside}"},
 	})
 	denied(t, inside)
@@ -199,7 +199,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 // helm test fails when a sync that must be refused is not, and leaves nothing behind when it passes.
 func TestHelmTest(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	replica := serve(t, release.Chart{
+	replica := serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "tested",
 	})
 	before := stored(ctx, g)
@@ -223,7 +223,7 @@ func TestHelmTest(t *testing.T) {
 	g.Expect(string(own)).To(HavePrefix("passed: "))
 
 	// Without the mutating webhook, the test fails and says so.
-	mutating, err := release.Mutating(ctx, shared, "stepgate")
+	mutating, err := installed.Mutating(ctx, shared, "stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mutating.Delete(ctx, shared)).To(Succeed())
 	g.Eventually(func() string {
@@ -259,7 +259,7 @@ func TestHelmTest(t *testing.T) {
 // In audit mode stepgate refuses nothing; the test looks for the API server's warning.
 func TestHelmTestInAuditMode(t *testing.T) {
 	g := NewWithT(t)
-	serve(t, release.Chart{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
+	serve(t, installed.Chart{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
 	text, err := helmTest(t, "stepgate", "audited")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(
@@ -273,7 +273,7 @@ func TestHelmTestInAuditMode(t *testing.T) {
 // tried nothing.
 func TestHelmTestWithPatternsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
-	serve(t, release.Chart{
+	serve(t, installed.Chart{
 		Name: "stepgate", Namespace: "matched", Values: []string{"argocd.applicationNamespaces={match*}"},
 	})
 	text, err := helmTest(t, "stepgate", "matched")

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // Two releases share the namespaces of one Argo CD: no object of one is an object of the other, each watches its own
@@ -33,15 +33,15 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 	for _, empty := range []string{"share-a-2", "share-b-2"} {
 		g.Expect(shared.CreateNamespace(t.Context(), empty)).To(Succeed())
 	}
-	a := serve(t, release.Chart{
+	a := serve(t, installed.Chart{
 		Name: "share-a", Namespace: "shares", Values: []string{"argocd.applicationNamespaces={share-a-1,share-a-2}"},
 	})
-	b := serve(t, release.Chart{
+	b := serve(t, installed.Chart{
 		Name: "share-b", Namespace: "shares", Values: []string{"argocd.applicationNamespaces={share-b-1,share-b-2}"},
 	})
 	denied(t, first)
 	denied(t, second)
-	for replica, own := range map[*release.Replica]string{a: "share-a", b: "share-b"} {
+	for replica, own := range map[*installed.Replica]string{a: "share-a", b: "share-b"} {
 		text, err := replica.MetricsText(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		var watched []string
@@ -74,8 +74,8 @@ func TestANamespaceOfTwoReleasesIsDecidedByBoth(t *testing.T) {
 	g := NewWithT(t)
 	both := rollout(t, "both")
 	values := []string{"argocd.applicationNamespaces={both}"}
-	a := serve(t, release.Chart{Name: "both-a", Namespace: "both-a", Values: values})
-	b := serve(t, release.Chart{Name: "both-b", Namespace: "both-b", Values: values})
+	a := serve(t, installed.Chart{Name: "both-a", Namespace: "both-a", Values: values})
+	b := serve(t, installed.Chart{Name: "both-b", Namespace: "both-b", Values: values})
 	g.Eventually(func() bool {
 		beforeA, beforeB := requests(t, a), requests(t, b)
 		denied(t, both)

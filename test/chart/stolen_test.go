@@ -22,7 +22,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/webhook/evidence"
-	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // theft is a write that somebody tries who has stolen the token of stepgate's account.
@@ -168,7 +168,7 @@ func TestAStolenTokenWithMore(t *testing.T) {
 	for _, namespace := range []string{"team-a", "tests", "elsewhere"} {
 		NewWithT(t).Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 	}
-	const onlyPlaces, rbac = "stepgate may only write those that keep the places of steps", "forbidden: User "
+	const onlySlots, rbac = "stepgate may only write those that keep the slots of steps", "forbidden: User "
 	ctx := t.Context()
 	for what, tc := range map[string]struct {
 		values []string
@@ -179,27 +179,27 @@ func TestAStolenTokenWithMore(t *testing.T) {
 		"maxUpdate": {
 			values: []string{"config.maxUpdate=true"}, first: "another ConfigMap",
 			tries: func(namespace string) map[string]theft {
-				kept := map[string]string{places.Label: "true"}
+				kept := map[string]string{slots.Label: "true"}
 				in := func(namespace, name string, labels map[string]string) *corev1.ConfigMap {
 					return &corev1.ConfigMap{
 						ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-						Data:       map[string]string{"places.json": `{"applicationSet":"argocd/guestbook","places":[]}`},
+						Data:       map[string]string{"slots.json": `{"applicationSet":"argocd/guestbook","slots":[]}`},
 					}
 				}
-				ours, other := in(namespace, places.Prefix+"uid", kept), in(namespace, "other", nil)
+				ours, other := in(namespace, slots.Prefix+"uid", kept), in(namespace, "other", nil)
 				for _, object := range []client.Object{ours.DeepCopy(), other.DeepCopy()} {
 					NewWithT(t).Expect(shared.Admin.Create(ctx, object)).To(Succeed())
 				}
 				return map[string]theft{
-					"places":                     {create(ctx, in(namespace, places.Prefix+"another", kept)), ""},
-					"other places":               {update(ctx, ours), ""},
-					"no places":                  {remove(ctx, ours), ""},
+					"slots":                      {create(ctx, in(namespace, slots.Prefix+"another", kept)), ""},
+					"other slots":                {update(ctx, ours), ""},
+					"no slots":                   {remove(ctx, ours), ""},
 					"read all of its namespace":  {list(ctx, &corev1.ConfigMapList{}, namespace), ""},
-					"places without the label":   {create(ctx, in(namespace, places.Prefix+"another", nil)), onlyPlaces},
-					"another ConfigMap":          {create(ctx, in(namespace, "another", kept)), onlyPlaces},
-					"change another":             {update(ctx, other), onlyPlaces},
-					"delete another":             {remove(ctx, other), onlyPlaces},
-					"places elsewhere":           {create(ctx, in("elsewhere", places.Prefix+"another", kept)), rbac},
+					"slots without the label":    {create(ctx, in(namespace, slots.Prefix+"another", nil)), onlySlots},
+					"another ConfigMap":          {create(ctx, in(namespace, "another", kept)), onlySlots},
+					"change another":             {update(ctx, other), onlySlots},
+					"delete another":             {remove(ctx, other), onlySlots},
+					"slots elsewhere":            {create(ctx, in("elsewhere", slots.Prefix+"another", kept)), rbac},
 					"read ConfigMaps of Argo CD": {list(ctx, &corev1.ConfigMapList{}, cluster.ArgoNamespace), rbac},
 				}
 			},

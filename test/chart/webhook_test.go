@@ -192,10 +192,10 @@ func TestMutatingModes(t *testing.T) {
 		want string
 	}{
 		"enforce mode":                             {nil, "compared"},
-		"qualified":                                {[]string{"--set=pin.mode=qualified"}, "qualified"},
+		"candidate":                                {[]string{"--set=pin.mode=candidate"}, "candidate"},
 		"holds nothing":                            {[]string{"--set=hold.enabled=false"}, "compared"},
 		"audit mode":                               {[]string{"--set=config.mode=audit"}, "compared"},
-		"audit mode, and qualified":                {[]string{"--set=config.mode=audit,pin.mode=qualified"}, "qualified"},
+		"audit mode, and candidate":                {[]string{"--set=config.mode=audit,pin.mode=candidate"}, "candidate"},
 		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared"},
 		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared"},
 		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared"},

@@ -15,7 +15,7 @@ import (
 	"github.com/stepgate/stepgate/test/browser"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/scenario"
 )
 
@@ -125,9 +125,9 @@ func mayRead(t *testing.T, namespace, user string) {
 func gated(t *testing.T, namespace string) {
 	t.Helper()
 	g := NewWithT(t)
-	o := release.Options{Args: []string{"--shutdown-delay=0s", "--spec-settling=0"}}
+	o := installed.Options{Args: []string{"--shutdown-delay=0s", "--spec-settling=0"}}
 	o.Name, o.Namespaces = "stepgate-"+namespace, []string{namespace}
-	replica, err := release.StartOne(t.Context(), shared, o)
+	replica, err := installed.StartOne(t.Context(), shared, o)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(replica.Kill)
 	g.Expect(replica.WaitReady(t.Context())).To(Succeed())

@@ -12,7 +12,7 @@ import (
 	"os/signal"
 
 	"github.com/stepgate/stepgate/test/environment"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -58,15 +58,15 @@ func run(ctx context.Context, out *printer, chart bool) (unexpected int, err err
 }
 
 // startGate starts stepgate as it is installed from the chart or from config/.
-func (p *play) startGate(chart bool) (*release.Replica, error) {
+func (p *play) startGate(chart bool) (*installed.Replica, error) {
 	if chart {
 		p.out.progress("stepgate-webhook serve, installed from the chart, under its own service account")
-		return release.StartChart(p.ctx, p.Environment, release.Chart{
+		return installed.StartChart(p.ctx, p.Environment, installed.Chart{
 			Name: "stepgate", Namespace: "stepgate", Values: []string{"config.mode=enforce", "config.bypassUsers={alice}"},
 		})
 	}
 	p.out.progress("stepgate-webhook serve, installed from config/, under its own service account")
-	return release.StartOne(p.ctx, p.Environment, release.Options{
-		Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
+	return installed.StartOne(p.ctx, p.Environment, installed.Options{
+		Registration: installed.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
 	})
 }

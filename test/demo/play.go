@@ -13,7 +13,7 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
 )
@@ -23,7 +23,7 @@ type play struct {
 	*environment.Environment
 	ctx  context.Context
 	out  *printer
-	gate *release.Replica
+	gate *installed.Replica
 	*guestbook.Rollout
 
 	writes, denied, held, unexpected int

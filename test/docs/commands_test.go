@@ -144,8 +144,8 @@ func TestTheWorkflows(t *testing.T) {
 // is named by its first two words. kubectl is missing: test/pages runs the console blocks, and the tests make the calls
 // of the other commands as clients.
 var run = map[string]struct{ file, text string }{
-	"stepgate-webhook serve":  {"test/release/replica.go", `"serve"`},
-	"stepgate-reporter serve": {"test/release/reporter.go", `"serve"`},
+	"stepgate-webhook serve":  {"test/installed/replica.go", `"serve"`},
+	"stepgate-reporter serve": {"test/installed/reporter.go", `"serve"`},
 	"stepgate selftest":       {"test/chart/serve_test.go", `"selftest"`},
 	"stepgate version":        {"cmd/command/version_test.go", `"version"`},
 	"stepgate get":            {"test/integration/cli_test.go", `"get"`},

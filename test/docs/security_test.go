@@ -22,7 +22,7 @@ var triedBy = map[string][]string{
 	"whoever may edit an Application directly": {"TestAFalseStatusIsBelieved"},
 	"whoever may label a namespace":            {"TestANamespaceThatIsSwitchedOffIsShown"},
 	"a Pod that reaches the webhook's port": {
-		"TestARequestAboutAnApplicationThatDoesNotExistHasNoEffect", "TestAStrangerKeepsNoPlace", "TestOnlyTheAPIServerMayCall",
+		"TestARequestAboutAnApplicationThatDoesNotExistHasNoEffect", "TestAStrangerKeepsNoSlot", "TestOnlyTheAPIServerMayCall",
 	},
 	"stepgate's service account, if its token is stolen": {
 		"TestAStolenToken", "TestTheAccountWritesNothingButTheRefreshAnnotation", "TestPermissions",

@@ -56,7 +56,7 @@ func TestEveryValueThatAPageNamesExists(t *testing.T) {
 func TestValuesOfAPage(t *testing.T) {
 	g := NewWithT(t)
 	chart := map[string]any{"pin": map[string]any{"mode": "off"}, "hold": map[string]any{}, "argocd": map[string]any{}}
-	g.Expect(valuesOf("`pin.mode=qualified`, `hold.stepgate.io`, `spec.source`, `argocd.namespaces` and --set 'pin.mod={a}'",
+	g.Expect(valuesOf("`pin.mode=candidate`, `hold.stepgate.io`, `spec.source`, `argocd.namespaces` and --set 'pin.mod={a}'",
 		chart)).To(Equal([]string{"pin.mode", "argocd.namespaces", "pin.mod"}))
 	g.Expect(has(chart, "pin.mode")).To(BeTrue())
 	g.Expect(has(chart, "pin.mod")).To(BeFalse())

@@ -21,7 +21,7 @@ func automatedSyncs() []scenario {
 		{key: "auto-repos", title: "three repositories, pushed and refreshed in the order prod, qa, dev", each: 1, ownRepos: true, play: commitRefreshedIn(backwards())},
 		{key: "auto-nine", title: "3 steps of 3 Applications; all refreshed at once", each: 3, play: commitRefreshedAtOnce},
 		{key: "auto-template", title: "a change of the template that changes every spec", each: 1, waits: settling, play: repointed},
-		{key: "auto-install", title: "first installation", each: 1, waits: settling, fresh: true, quick: true, play: installed},
+		{key: "auto-install", title: "first installation", each: 1, waits: settling, fresh: true, quick: true, play: installing},
 		{key: "auto-failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
 		{key: "auto-overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtakenAtOnce},
 		{key: "auto-drift", title: "all drift while step 1 is Progressing with a commit of its own, and are healed", each: 1, ownRepos: true, quick: true, play: healed},

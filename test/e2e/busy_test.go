@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/cluster"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -190,7 +190,7 @@ func (m measurement) end() load {
 
 // reconciles is how often the ApplicationSet controller has reconciled the ApplicationSet.
 func (r *rollout) reconciles() float64 {
-	return script.Get(release.Metric(r.ctx, r.argo.ApplicationSetMetrics(), "argocd_appset_reconcile", "namespace",
+	return script.Get(installed.Metric(r.ctx, r.argo.ApplicationSetMetrics(), "argocd_appset_reconcile", "namespace",
 		string(r.mode), "name", r.name))
 }
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -125,8 +125,8 @@ func (s *suite) gitCost() gitCost {
 	return gitCost{
 		// The repo-server looks before it takes its lock, and once more under it.
 		generated: float64(strings.Count(log, `msg="manifest cache miss"`)) / 2, cached: float64(strings.Count(log, `msg="manifest cache hit"`)),
-		resolved: script.Get(release.Metric(context.Background(), url, requests, "request_type", "ls-remote")),
-		fetched:  script.Get(release.Metric(context.Background(), url, requests, "request_type", "fetch")),
+		resolved: script.Get(installed.Metric(context.Background(), url, requests, "request_type", "ls-remote")),
+		fetched:  script.Get(installed.Metric(context.Background(), url, requests, "request_type", "fetch")),
 	}
 }
 

@@ -16,7 +16,7 @@ func special() []scenario {
 		{key: "template-spec", title: "a change of the template that changes every spec, and then a commit; prod refreshed first", each: 1, waits: settling, quick: true, play: templateSpec},
 		{key: "template-labels", title: "a change of the template that changes labels only", each: 1, play: templateLabels},
 		{key: "nine", title: "3 steps of 3 Applications, named against the order of the steps; prod refreshed first", each: 3, quick: true, play: commitRefreshedIn(backwards())},
-		{key: "install", title: "first installation", each: 1, waits: settling, fresh: true, play: installed},
+		{key: "install", title: "first installation", each: 1, waits: settling, fresh: true, play: installing},
 		{key: "degraded", title: "an Application of step 1 becomes Degraded, and recovers", each: 1, needHealthy: true, play: degraded},
 		{key: "bad", title: "a commit is bad in step 1, and the next one repairs it; the others were compared with the bad one", each: 1, quick: true, play: bad},
 		{key: "bad-one-of-three", title: "the same with three Applications in each step, of which one is bad", each: 3, play: bad},
@@ -49,8 +49,8 @@ func onlyProd(r *rollout) {
 	r.refreshAtOnce(r.in("prod")...)
 }
 
-// installed measures the installation.
-func installed(r *rollout) {
+// installing measures the installation.
+func installing(r *rollout) {
 	r.begin()
 	r.install()
 }

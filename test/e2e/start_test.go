@@ -69,7 +69,7 @@ func TestStart(t *testing.T) {
 	about := report.Suite{
 		Name: "e2e-start", Title: "what Argo CD leaves undone, with a gate that starts what is due and with one that does not",
 	}
-	chosen.run(t, about, []mode{on, qualified, starting},
+	chosen.run(t, about, []mode{on, candidate, starting},
 		func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
 			return s.measureStarts(ctx, plays)
 		})
@@ -78,7 +78,7 @@ func TestStart(t *testing.T) {
 // modes are those that a play is played in, beside starting.
 func (p startPlay) modes() []mode {
 	if p.unordered {
-		return []mode{on, qualified, starting} // with automated sync, older ones are deployed without start, too
+		return []mode{on, candidate, starting} // with automated sync, older ones are deployed without start, too
 	}
 	return []mode{on, starting}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stepgate/stepgate/test/checkout"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/report"
 )
 
@@ -23,14 +23,14 @@ const (
 	off   mode = "off"
 	on    mode = "on"
 	audit mode = "audit"
-	// qualified is the mode of a gate that pins to what the earlier steps have completed.
-	qualified mode = "qualified"
+	// candidate is the mode of a gate that pins to what the earlier steps have completed.
+	candidate mode = "candidate"
 	// pair is the mode of a gate with two replicas, of which one is killed.
 	pair mode = "pair"
 	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
 	refusing   mode = "refusing"
 	unreleased mode = "unreleased"
-	// starting is the mode of a gate with two replicas that also starts what is due, and pins as qualified does.
+	// starting is the mode of a gate with two replicas that also starts what is due, and pins as candidate does.
 	starting mode = "starting"
 	// limited is the same, and keeps maxUpdate.
 	limited mode = "limited"
@@ -44,7 +44,7 @@ const (
 func (m mode) keepsOrder() bool { return m != off && m != audit }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == qualified || m.starts() || m == conditional }
+func (m mode) holds() bool { return m == on || m == candidate || m.starts() || m == conditional }
 
 // starts says that the gate starts what is due.
 func (m mode) starts() bool { return m == starting || m == limited }
@@ -74,8 +74,8 @@ func (m mode) args() []string {
 	switch m {
 	case audit:
 		return append(args, "--mode=audit")
-	case qualified, starting, limited:
-		return append(args, "--pin=qualified")
+	case candidate, starting, limited:
+		return append(args, "--pin=candidate")
 	case refusing:
 		return append(args, "--hold=false")
 	case unreleased:
@@ -101,7 +101,7 @@ type suite struct {
 	// grace is how long the ApplicationSet controller waits after a change.
 	grace   time.Duration
 	unwatch context.CancelFunc
-	gates   map[mode]*release.Release
+	gates   map[mode]*installed.Release
 	// elsewhere is the second cluster, if there is one.
 	elsewhere *remote
 	clis      map[mode]*argocd.CLI
@@ -122,7 +122,7 @@ func start(ctx context.Context, flags options, modes []mode) (s *suite, err erro
 	if err != nil {
 		return nil, err
 	}
-	s = &suite{out: flags.out, gates: map[mode]*release.Release{}, clis: map[mode]*argocd.CLI{}}
+	s = &suite{out: flags.out, gates: map[mode]*installed.Release{}, clis: map[mode]*argocd.CLI{}}
 	s.Environment, err = environment.Start(ctx, environment.Options{
 		Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true,
 	})
@@ -173,11 +173,11 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 		if m == off {
 			continue
 		}
-		o := release.Options{
-			Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
+		o := installed.Options{
+			Registration: installed.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
 			KeepsMaxUpdate: m == limited,
 		}
-		if s.gates[m], err = release.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
+		if s.gates[m], err = installed.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)
 		}
 	}

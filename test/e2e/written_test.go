@@ -42,7 +42,7 @@ func writtenPlays() []gatedPlay {
 			scenario: scenario{
 				key: "returned", title: "somebody syncs step 1 back to the commit before while the new one soaks before step 3", play: returned,
 			},
-			gates: []mode{on, qualified, starting},
+			gates: []mode{on, candidate, starting},
 		},
 		{
 			scenario: scenario{

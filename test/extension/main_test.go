@@ -28,7 +28,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/report"
 )
 
@@ -94,15 +94,15 @@ func start(ctx context.Context, o argocd.Options) error {
 	if err := os.WriteFile(token, []byte(secret+"\n"), 0o600); err != nil {
 		return err
 	}
-	options := release.Options{
-		Registration: release.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}}, UI: true,
+	options := installed.Options{
+		Registration: installed.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}}, UI: true,
 		Args: []string{"--shutdown-delay=0s"},
 	}
-	webhook, err := release.StartOne(ctx, shared, options)
+	webhook, err := installed.StartOne(ctx, shared, options)
 	if err != nil {
 		return err
 	}
-	reporter, err := release.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token)
+	reporter, err := installed.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stepgate/stepgate/test/faultproxy"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 )
 
 // TestF45_WriteBarrier breaks the write barrier in every way while a state changes all the time: the write, its answer,
@@ -23,13 +23,13 @@ func TestF45_WriteBarrier(t *testing.T) {
 	proxy, err := faultproxy.NewAPIProxy(f.Cluster)
 	f.Expect(err).NotTo(HaveOccurred())
 	const name = "stepgate-proof"
-	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
-		Registration: release.Registration{Name: name, Namespaces: []string{"none"}}, APIServer: proxy.URL(),
+	replica, err := installed.StartOne(f.ctx, f.Environment, installed.Options{
+		Registration: installed.Registration{Name: name, Namespaces: []string{"none"}}, APIServer: proxy.URL(),
 		Args: []string{"--spec-settling=0"}, Barrier: true,
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(replica.Kill)
-	_, err = release.CreateBarrier(f.ctx, f.Environment, name)
+	_, err = installed.CreateBarrier(f.ctx, f.Environment, name)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(guestbook.Crowd(f.ctx, f.Admin, f.quiet.Dev)).To(Succeed())
 	t.Cleanup(func() {

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // TestF15_ExpiredFiles has an instance that serves files. It is not ready with an expired certificate, and ready soon
@@ -17,18 +17,18 @@ func TestF15_ExpiredFiles(t *testing.T) {
 	f := begin(t, "F15 the mounted certificate expires and is replaced")
 	const name = "stepgate-files"
 	dir := t.TempDir()
-	bundle, err := release.MountFiles(dir, 10*time.Second)
+	bundle, err := installed.MountFiles(dir, 10*time.Second)
 	f.Expect(err).NotTo(HaveOccurred())
-	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
-		Registration: release.Registration{Name: name, Namespaces: []string{"files"}},
+	replica, err := installed.StartOne(f.ctx, f.Environment, installed.Options{
+		Registration: installed.Registration{Name: name, Namespaces: []string{"files"}},
 		CertArgs:     []string{"--cert-dir=" + dir}, Args: []string{"--spec-settling=0"},
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	defer func() {
 		replica.Kill()
-		f.Expect(release.Unregister(f.ctx, f.Environment, name)).To(Succeed())
+		f.Expect(installed.Unregister(f.ctx, f.Environment, name)).To(Succeed())
 	}()
-	f.Expect(release.SetBundle(f.ctx, f.Environment, name, bundle)).To(Succeed())
+	f.Expect(installed.SetBundle(f.ctx, f.Environment, name, bundle)).To(Succeed())
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	r := f.rollout("files")
 	for range 8 {
@@ -40,9 +40,9 @@ func TestF15_ExpiredFiles(t *testing.T) {
 		r.Next(f.ctx) // on a connection from before, or not at all
 	}
 	replaced := time.Now()
-	next, err := release.MountFiles(dir, time.Hour)
+	next, err := installed.MountFiles(dir, time.Hour)
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(release.SetBundle(f.ctx, f.Environment, name, append(bundle, next...))).To(Succeed())
+	f.Expect(installed.SetBundle(f.ctx, f.Environment, name, append(bundle, next...))).To(Succeed())
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	f.recovery = time.Since(replaced)
 	f.note("ready %s after the files and the bundle were replaced", f.recovery.Round(time.Millisecond))
@@ -83,13 +83,13 @@ func (f *trial) rotate(ways ...func(context.Context) error) {
 	f.under(func() {
 		for range times(5) {
 			for _, way := range ways {
-				before, err := release.Configurations(f.ctx, f.Environment, f.release.Name())
+				before, err := installed.Configurations(f.ctx, f.Environment, f.release.Name())
 				f.Expect(err).NotTo(HaveOccurred())
 				began := time.Now()
 				f.inject(1)
 				f.Expect(f.release.Rotate(f.ctx, way)).To(Succeed())
 				f.recovery = max(f.recovery, time.Since(began))
-				after, err := release.Configurations(f.ctx, f.Environment, f.release.Name())
+				after, err := installed.Configurations(f.ctx, f.Environment, f.release.Name())
 				f.Expect(err).NotTo(HaveOccurred())
 				for i, c := range after {
 					if writes := c.GetGeneration() - before[i].GetGeneration(); writes > 3*replicas {

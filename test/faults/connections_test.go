@@ -17,8 +17,8 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 )
 
 // TestF28_Garbage sends bytes that are no HTTPS, 100 times a second, while others write.
@@ -154,7 +154,7 @@ func (f *trial) slowBodies(from func(i int) net.IP) {
 }
 
 // slowBody announces a body, sends a part of it at once and then a byte a second, until the server ends the connection.
-func (f *trial) slowBody(ctx context.Context, replica *release.Replica, from net.IP, announced, first int) {
+func (f *trial) slowBody(ctx context.Context, replica *installed.Replica, from net.IP, announced, first int) {
 	dialer := &tls.Dialer{
 		NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}, Config: &tls.Config{InsecureSkipVerify: true},
 	}
@@ -176,7 +176,7 @@ func (f *trial) slowBody(ctx context.Context, replica *release.Replica, from net
 }
 
 // stall opens a connection again whenever the server has ended it.
-func stall(ctx context.Context, replica *release.Replica, phase int) {
+func stall(ctx context.Context, replica *installed.Replica, phase int) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("tcp", replica.Webhook)
 		if err != nil {

@@ -22,8 +22,8 @@ import (
 
 	"github.com/stepgate/stepgate/test/faultproxy"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -189,7 +189,7 @@ func (f *trial) dear(annotation, text string) {
 }
 
 // post is the HTTP status of the answer to a body; 0 if there is none in three times its time.
-func post(ctx context.Context, client *http.Client, replica *release.Replica, path string, body []byte) int {
+func post(ctx context.Context, client *http.Client, replica *installed.Replica, path string, body []byte) int {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path,

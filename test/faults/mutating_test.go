@@ -16,8 +16,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 )
 
 // mutatingTimeout is timeoutSeconds of the mutating webhook of config/enforce.
@@ -126,7 +126,7 @@ func reviewed(patch []byte) http.HandlerFunc {
 // replaceMutating has the API server call a handler, or nobody, as the mutating webhook, until restore.
 func (f *trial) replaceMutating(handler http.HandlerFunc) (restore func()) {
 	f.Helper()
-	configuration, err := release.Mutating(f.ctx, f.Environment, f.release.Name())
+	configuration, err := installed.Mutating(f.ctx, f.Environment, f.release.Name())
 	f.Expect(err).NotTo(HaveOccurred())
 	if handler == nil {
 		f.Expect(configuration.Delete(f.ctx, f.Environment)).To(Succeed())
@@ -153,7 +153,7 @@ func (f *trial) replaceMutating(handler http.HandlerFunc) (restore func()) {
 func (f *trial) call(url string, certificate []byte) {
 	f.Helper()
 	f.Eventually(func() error {
-		configuration, err := release.Mutating(f.ctx, f.Environment, f.release.Name())
+		configuration, err := installed.Mutating(f.ctx, f.Environment, f.release.Name())
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
 )
 
@@ -30,13 +30,13 @@ type suite struct {
 	page *report.Page
 	// proxies are between each replica and the API server.
 	proxies []*faultproxy.APIProxy
-	release *release.Release
+	release *installed.Release
 	writer  *load.Writer
 	// generator writes through the API server, probe is for measuring the recovery, and quiet is written only by the
 	// fault itself.
 	generator    *load.Generator
 	probe, quiet *load.Rollout
-	memory       *release.Memory
+	memory       *installed.Memory
 	rows         []*trial
 }
 
@@ -73,8 +73,8 @@ func (s *suite) start(ctx context.Context) error {
 		apis = append(apis, proxy.URL())
 	}
 	var err error
-	s.release, err = release.Start(ctx, s.Environment, release.Options{
-		Registration: release.Registration{Name: "stepgate"},
+	s.release, err = installed.Start(ctx, s.Environment, installed.Options{
+		Registration: installed.Registration{Name: "stepgate"},
 		// The Applications of the load have just been created. Nobody waits for that here, so that each denial is a
 		// wrong one.
 		Args: []string{"--shutdown-delay=2s", "--spec-settling=0", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},

@@ -10,8 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
 )
 
@@ -127,7 +127,7 @@ func (f *trial) allRight(tally *load.Tally, degraded bool) error {
 }
 
 // asker asks a replica until the test ends. Its answers count.
-func (f *trial) asker(replica *release.Replica) *load.Asker {
+func (f *trial) asker(replica *installed.Replica) *load.Asker {
 	asker := load.NewAsker(replica, &f.questions)
 	f.Cleanup(asker.Close)
 	return asker

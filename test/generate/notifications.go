@@ -36,7 +36,7 @@ func notificationsPage() (string, error) {
 		}
 	}
 	var told [][]string
-	for _, v := range notify.Told() {
+	for _, v := range notify.Variables() {
 		told = append(told, []string{code(v.Name), plain(v.Means)})
 	}
 	return "# Notifications\n\nWhat stepgate ships for [messages about rollouts](../notifications.md): the entries of " +

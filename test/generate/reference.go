@@ -16,12 +16,12 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/evidence"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // reference is the folder of the pages that nobody writes by hand.
@@ -89,10 +89,10 @@ func annotationsPage() (string, error) {
 			"Lets this one sync through. The value is the reason."},
 		{code(argocd.StampInfo), "an entry of `operation.info`", "stepgate",
 			"The stamp: hashes of what the operation deploys. One that somebody else writes is refused."},
-		{code(siblings.BarrierAnnotation), "an annotation of stepgate's own Application", "stepgate",
+		{code(cluster.BarrierAnnotation), "an annotation of stepgate's own Application", "stepgate",
 			"The write barrier (`--write-barrier`)."},
-		{code(places.Label), "a label of stepgate's own ConfigMaps", "stepgate",
-			"The places of the steps of an ApplicationSet (`--max-update`)."},
+		{code(slots.Label), "a label of stepgate's own ConfigMaps", "stepgate",
+			"The slots of the steps of an ApplicationSet (`--max-update`)."},
 		{code(evidence.RevisionLabel), "a label of an object", "whoever verifies",
 			"The revision of which it speaks to `stepgate.io/verify`."},
 		{code(evidence.ForLabel), "a label of an AnalysisRun that stepgate has created", "stepgate",

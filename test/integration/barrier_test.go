@@ -11,15 +11,15 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/test/installed"
+	live "github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // TestADecisionIsTrueAtOnceWithTheWriteBarrier is TestADecisionIsTrueAtOnce with a barrier in place of every LIST,
 // under the rights of config/.
 func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
-	r := newRolloutNotReady(t, release.Options{Barrier: true})
-	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)
+	r := newRolloutNotReady(t, installed.Options{Barrier: true})
+	barrier, err := installed.CreateBarrier(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
 	r.waitUntilCalled()
@@ -53,20 +53,20 @@ func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
 	t.Logf("%d allows: %v by the barrier, %v by a LIST", rounds, proven, lists)
 
 	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(barrier), barrier)).To(Succeed())
-	r.Expect(barrier.Annotations).To(HaveKey(siblings.BarrierAnnotation))
+	r.Expect(barrier.Annotations).To(HaveKey(live.BarrierAnnotation))
 	r.Expect(barrier.Operation).To(BeNil())
 }
 
 // TestTheWriteBarrierIsAllThatMayBeAnnotated lets stepgate's account write the barrier's annotation elsewhere.
 func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
 	r := newRollout(t)
-	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)
+	barrier, err := installed.CreateBarrier(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	account := "system:serviceaccount:" + r.replica.Name + ":" + r.replica.Name
 	times := 0
 	annotate := func(app client.Object) error {
 		times++
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, siblings.BarrierAnnotation, times)
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, live.BarrierAnnotation, times)
 		return r.as(account).Patch(r.ctx, app, client.RawPatch("application/merge-patch+json", []byte(patch)))
 	}
 	r.Expect(annotate(barrier)).To(Succeed())

@@ -190,8 +190,8 @@ func TestGetAndWait(t *testing.T) {
 
 // TestTheCandidatesAreThoseOfTheGate asks it, as somebody who may try a sync and as somebody who may not.
 func TestTheCandidatesAreThoseOfTheGate(t *testing.T) {
-	r := newRollout(t, "--pin=qualified")
-	r.deployment("--spec-settling=0", "--pin=qualified")
+	r := newRollout(t, "--pin=candidate")
+	r.deployment("--spec-settling=0", "--pin=candidate")
 	x, _ := r.explained("qa")
 	r.Expect(x.Problems).To(BeEmpty())
 	r.Expect(x.Candidates).To(HaveLen(1))
@@ -207,7 +207,7 @@ func TestTheCandidatesAreThoseOfTheGate(t *testing.T) {
 	r.Expect(x.Candidates[0].Reason).To(BeEmpty(), "it may start")
 	r.Expect(r.stored("qa")).To(BeFalse(), "nothing is written")
 	r.allow("reader", "get", "list")
-	r.annotate(map[string]string{"stepgate.io/pin": "qualified"}) // a reader does not see the Deployment
+	r.annotate(map[string]string{"stepgate.io/pin": "candidate"}) // a reader does not see the Deployment
 	x, _ = r.explained("qa", "--as", "reader")
 	r.Expect(x.Candidates).To(BeEmpty())
 	r.Expect(x.Problems).To(ContainElement(ContainSubstring("the gate was not asked for candidates")))

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/test/cluster"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // TestOnlyTheAPIServerMayCall lets stepgate ask for client certificates: the API server has one, and others have none.
@@ -26,7 +26,7 @@ func TestOnlyTheAPIServerMayCall(t *testing.T) {
 
 // TestAnotherNameMayNotCall is the control: the API server's certificate has another name than the allowed one.
 func TestAnotherNameMayNotCall(t *testing.T) {
-	r := newRolloutNotReady(t, release.Options{
+	r := newRolloutNotReady(t, installed.Options{
 		Args: []string{"--client-ca-file=" + shared.ClientCA(), "--client-allowed-name=somebody"},
 	})
 	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -229,7 +229,7 @@ func TestNoExpressionIsDear(t *testing.T) {
 			r.Expect(shared.Admin.Create(r.ctx, set)).To(Succeed())
 			for range 5 { // decisions and scrapes go on, and look at it as well
 				r.Expect(r.sync(cluster.Human, "prod", client.DryRunAll)).NotTo(Succeed())
-				_, err := release.Get(r.ctx, "http://"+r.replica.Metrics+"/metrics")
+				_, err := installed.Get(r.ctx, "http://"+r.replica.Metrics+"/metrics")
 				r.Expect(err).NotTo(HaveOccurred())
 			}
 			r.Expect(r.cpu()-used).To(BeNumerically("<", 3), "seconds")

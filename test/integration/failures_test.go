@@ -11,7 +11,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/faultproxy"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
@@ -25,8 +25,8 @@ func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 }
 
 func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
-	r := newRolloutWith(t, release.Options{
-		Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore},
+	r := newRolloutWith(t, installed.Options{
+		Registration: installed.Registration{FailurePolicy: admissionregistrationv1.Ignore},
 	})
 	r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
 	r.replica.Kill()
@@ -35,7 +35,7 @@ func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
 }
 
 // cutRollout is a rollout whose gate has lost the API server, silently.
-func cutRollout(t *testing.T, o release.Options) *rollout {
+func cutRollout(t *testing.T, o installed.Options) *rollout {
 	t.Helper()
 	g := NewWithT(t)
 	target, err := shared.URL()
@@ -50,7 +50,7 @@ func cutRollout(t *testing.T, o release.Options) *rollout {
 }
 
 func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
-	r := cutRollout(t, release.Options{})
+	r := cutRollout(t, installed.Options{})
 
 	err := r.sync(cluster.ControllerAccount, "dev")
 	r.Expect(err).To(MatchError(And(
@@ -64,14 +64,16 @@ func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
 }
 
 func TestAGateWithoutAPIServerLeavesItToFailurePolicyIgnore(t *testing.T) {
-	r := cutRollout(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
+	r := cutRollout(t, installed.Options{
+		Registration: installed.Registration{FailurePolicy: admissionregistrationv1.Ignore},
+	})
 
 	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 }
 
 func TestAGateWithoutAPIServerAdmitsInAuditMode(t *testing.T) {
-	r := cutRollout(t, release.Options{Args: []string{"--mode=audit"}})
+	r := cutRollout(t, installed.Options{Args: []string{"--mode=audit"}})
 
 	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) {
 		app.Operation = guestbook.RollingSync()

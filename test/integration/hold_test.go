@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // pending records Applications as Pending, as the ApplicationSet controller does before it writes their operations.
@@ -85,8 +85,8 @@ func TestAReplicaReleasesWhatAnotherOneHeld(t *testing.T) {
 	r.Expect(r.stored("prod")).To(BeFalse())
 	r.replica.Kill()
 	r.turn()
-	second, err := release.StartOne(r.ctx, shared, release.Options{
-		Registration: release.Registration{Name: r.replica.Name + "-2", Namespaces: []string{r.namespace}},
+	second, err := installed.StartOne(r.ctx, shared, installed.Options{
+		Registration: installed.Registration{Name: r.replica.Name + "-2", Namespaces: []string{r.namespace}},
 	})
 	r.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(second.Kill)

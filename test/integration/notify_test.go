@@ -24,7 +24,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/notify"
 	"github.com/stepgate/stepgate/test/cluster"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -32,7 +32,7 @@ import (
 type people struct {
 	*rollout
 	server   *httptest.Server
-	reporter *release.Replica
+	reporter *installed.Replica
 
 	mu  sync.Mutex
 	got []string
@@ -86,10 +86,10 @@ func newPeople(t *testing.T) *people {
 			NewWithT(t).Expect(shared.Admin.Delete(context.WithoutCancel(t.Context()), object)).To(Succeed())
 		})
 	}
-	p.rollout = newRolloutWith(t, release.Options{Notifies: true})
+	p.rollout = newRolloutWith(t, installed.Options{Notifies: true})
 	var err error
-	p.reporter, err = release.StartReporter(t.Context(), shared, release.Options{
-		Registration: release.Registration{Name: p.replica.Name}, Notifies: true,
+	p.reporter, err = installed.StartReporter(t.Context(), shared, installed.Options{
+		Registration: installed.Registration{Name: p.replica.Name}, Notifies: true,
 	}, "--zap-log-level=debug", "--spec-settling=0")
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {

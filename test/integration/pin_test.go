@@ -12,7 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // answered writes a change of prod as a user, and returns the Application as the API server answers with it.
@@ -153,7 +153,7 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {
 	r := newRollout(t)
 	r.turn()
-	mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)
+	mutating, err := installed.Mutating(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(mutating.Delete(r.ctx, shared)).To(Succeed())
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook"
 )
 
@@ -28,7 +28,7 @@ type rollout struct {
 	t         *testing.T
 	ctx       context.Context
 	namespace string
-	replica   *release.Replica
+	replica   *installed.Replica
 	*guestbook.Rollout
 }
 
@@ -37,10 +37,10 @@ var rollouts atomic.Int32
 
 // newRollout starts a gate for the test with extra flags.
 func newRollout(t *testing.T, args ...string) *rollout {
-	return newRolloutWith(t, release.Options{Args: args})
+	return newRolloutWith(t, installed.Options{Args: args})
 }
 
-func newRolloutWith(t *testing.T, o release.Options) *rollout {
+func newRolloutWith(t *testing.T, o installed.Options) *rollout {
 	t.Helper()
 	r := newRolloutNotReady(t, o)
 	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
@@ -49,7 +49,7 @@ func newRolloutWith(t *testing.T, o release.Options) *rollout {
 }
 
 // newRolloutNotReady does not wait until the gate is ready.
-func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
+func newRolloutNotReady(t *testing.T, o installed.Options) *rollout {
 	t.Helper()
 	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context()}
 	r.namespace = fmt.Sprintf("rollout-%d", rollouts.Add(1))
@@ -58,7 +58,7 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
 	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug", "--spec-settling=0"}, o.Args...)
-	replica, err := release.StartOne(r.ctx, shared, o)
+	replica, err := installed.StartOne(r.ctx, shared, o)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.replica = replica
 	t.Cleanup(func() {
@@ -88,10 +88,10 @@ func (r *rollout) create() {
 // learns of a registration a moment after it is stored.
 func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
-	mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)
+	mutating, err := installed.Mutating(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	paths := []string{webhook.ValidatePath}
-	if mutating.Webhooks[release.ChangesOperations] != nil {
+	if mutating.Webhooks[installed.ChangesOperations] != nil {
 		paths = append(paths, webhook.MutatePath)
 	}
 	for _, path := range paths {

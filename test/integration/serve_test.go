@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 func TestSIGTERMDrains(t *testing.T) {
@@ -28,7 +28,7 @@ func TestSIGTERMDrains(t *testing.T) {
 
 // bundle is the caBundle of all webhooks; empty while they differ.
 func (r *rollout) bundle() []byte {
-	bundles, err := release.Bundles(r.ctx, shared, r.replica.Name)
+	bundles, err := installed.Bundles(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(bundles).To(HaveLen(4))
 	for _, b := range bundles {
@@ -41,7 +41,7 @@ func (r *rollout) bundle() []byte {
 
 func (r *rollout) setBundle(bundle []byte) {
 	r.t.Helper()
-	r.Expect(release.SetBundle(r.ctx, shared, r.replica.Name, bundle)).To(Succeed())
+	r.Expect(installed.SetBundle(r.ctx, shared, r.replica.Name, bundle)).To(Succeed())
 }
 
 func TestAWipedBundleIsRestored(t *testing.T) {
@@ -83,7 +83,7 @@ func TestOnlyTheBundlesOfTheRegistrationAreWritten(t *testing.T) {
 	r := newRollout(t)
 
 	var fields []string
-	configurations, err := release.Configurations(r.ctx, shared, r.replica.Name)
+	configurations, err := installed.Configurations(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	for _, c := range configurations {
 		for _, m := range c.GetManagedFields() {
@@ -105,16 +105,16 @@ func TestOnlyTheBundlesOfTheRegistrationAreWritten(t *testing.T) {
 func TestFilesAreServedAndReloaded(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	ca, err := release.MountFiles(dir, time.Hour)
+	ca, err := installed.MountFiles(dir, time.Hour)
 	g.Expect(err).NotTo(HaveOccurred())
-	r := newRolloutNotReady(t, release.Options{CertArgs: []string{"--cert-dir=" + dir}})
+	r := newRolloutNotReady(t, installed.Options{CertArgs: []string{"--cert-dir=" + dir}})
 
 	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).Should(MatchError(ContainSubstring("caBundle")))
 	r.setBundle(ca)
 	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).Should(Succeed())
 	r.waitUntilCalled()
 
-	next, err := release.MountFiles(dir, time.Hour)
+	next, err := installed.MountFiles(dir, time.Hour)
 	g.Expect(err).NotTo(HaveOccurred())
 	r.setBundle(append(ca, next...))
 	renewed := x509.NewCertPool()

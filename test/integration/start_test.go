@@ -14,12 +14,12 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // TestWhatIsDueIsStarted lets the Applications of later steps become due while nobody asks for their syncs.
 func TestWhatIsDueIsStarted(t *testing.T) {
-	r := newRolloutWith(t, release.Options{Starts: true})
+	r := newRolloutWith(t, installed.Options{Starts: true})
 	lease := &coordinationv1.Lease{}
 	r.Eventually(func() error {
 		return shared.Admin.Get(r.ctx, client.ObjectKey{Namespace: r.replica.Name, Name: r.replica.Name + "-start"}, lease)
@@ -59,7 +59,7 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 
 // TestNothingIsStartedThatNobodyJudges switches the namespace off: the API server calls no webhook then.
 func TestNothingIsStartedThatNobodyJudges(t *testing.T) {
-	r := newRolloutWith(t, release.Options{Starts: true})
+	r := newRolloutWith(t, installed.Options{Starts: true})
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
 	patch := []byte(`{"metadata":{"labels":{"stepgate.io/ignore":"true"}}}`)
 	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.RawPatch(types.MergePatchType, patch))).To(Succeed())

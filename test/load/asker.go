@@ -15,18 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // Asker sends AdmissionReviews straight to one replica, as the API server does.
 type Asker struct {
-	replica *release.Replica
+	replica *installed.Replica
 	client  *http.Client
 	tally   *Tally
 }
 
 // NewAsker returns an Asker that counts the answers.
-func NewAsker(replica *release.Replica, tally *Tally) *Asker {
+func NewAsker(replica *installed.Replica, tally *Tally) *Asker {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 100}
 	return &Asker{replica: replica, client: &http.Client{Transport: transport}, tally: tally}
 }

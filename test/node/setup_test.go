@@ -9,14 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/script"
 )
 
 func (s *suite) plane() {
 	script.Must(s.startPlane(s.ctx))
-	s.helm = script.Get(release.NewHelm(s.Environment))
+	s.helm = script.Get(installed.NewHelm(s.Environment))
 	s.writer = script.Get(load.NewWriter(s.Cluster, &load.Tally{}))
 }
 

@@ -15,8 +15,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -27,7 +27,7 @@ type suite struct {
 	ctx     context.Context
 	printer *report.Printer
 	argo    *argocd.ArgoCD
-	helm    *release.Helm
+	helm    *installed.Helm
 	watch   *watcher
 	rollout *rollout
 	writer  *load.Writer

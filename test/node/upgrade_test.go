@@ -45,7 +45,7 @@ func (s *suite) upgrade() {
 	before := uids(s.settled())
 	tally := s.under("upgrade", func() {
 		s.command("helm upgrade stepgate " + s.helm.Chart + " --namespace stepgate --reset-then-reuse-values --wait " +
-			"--set shutdownDelay=12s,pin.mode=proven,networkPolicy.enabled=true")
+			"--set shutdownDelay=12s,pin.mode=candidate,networkPolicy.enabled=true")
 		s.settled()
 	})
 	after := s.spread()

@@ -15,19 +15,19 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Reader reads the ApplicationSet with a GET and all its siblings with a typed LIST, both live.
 type Reader struct {
 	// live reads from the API server itself. It is never a cache.
 	live    client.Reader
-	observe siblings.Observer
+	observe cluster.Observer
 }
 
 // New returns a Reader on a client that goes to the API server with every read.
-func New(live client.Reader, observe siblings.Observer) *Reader {
+func New(live client.Reader, observe cluster.Observer) *Reader {
 	return &Reader{live: live, observe: observe}
 }
 
@@ -70,7 +70,7 @@ func (r *Reader) Evaluate(ctx context.Context, in policy.Input, _ policy.Decisio
 	for i := range list.Items {
 		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && string(owner.UID) == set.UID {
 			sibling := argocd.Sibling(&list.Items[i])
-			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&sibling))
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&sibling))
 		}
 	}
 	return policy.Evaluate(in), nil

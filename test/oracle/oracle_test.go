@@ -70,7 +70,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	reads := &recorder{}
 	in := input()
 	in.Siblings = []policy.Sibling{
-		in.ApplicationSet.Place(&policy.Application{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}),
+		in.ApplicationSet.Sibling(&policy.Application{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}),
 	}
 	d, err := oracle.New(cluster(t, funcs, objects...), reads).Evaluate(context.Background(), in, policy.Decision{})
 	g.Expect(err).NotTo(HaveOccurred())

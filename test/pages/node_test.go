@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 const namespace, name = "stepgate", "stepgate"
@@ -35,7 +35,7 @@ type node struct {
 	webhook, images string
 
 	mu         sync.Mutex
-	replica    *release.Replica
+	replica    *installed.Replica
 	generation int64
 	problem    error
 }
@@ -149,7 +149,7 @@ func (n *node) runs(generation int64) bool {
 // start replaces the process by one of this Deployment, and creates the Pod.
 func (n *node) start(ctx context.Context, d *appsv1.Deployment) error {
 	n.stop()
-	replica, err := release.Deploy(ctx, shared, release.Chart{Name: name, Namespace: namespace}, n.webhook)
+	replica, err := installed.Deploy(ctx, shared, installed.Chart{Name: name, Namespace: namespace}, n.webhook)
 	if err != nil {
 		return err
 	}

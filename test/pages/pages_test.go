@@ -14,7 +14,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/docs"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // notHere are the programs whose blocks are not played here, each with the reason.
@@ -57,7 +57,7 @@ var plays = map[string]play{
 // it.
 func TestPages(t *testing.T) {
 	g := NewWithT(t)
-	webhook, err := release.FreeAddress()
+	webhook, err := installed.FreeAddress()
 	g.Expect(err).NotTo(HaveOccurred())
 	m := newMachine(t, webhook)
 	createGuestbook(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/process"
-	"github.com/stepgate/stepgate/test/release"
 )
 
 // shared is the cluster, env is the environment of the script in it.
@@ -85,7 +85,7 @@ func serve(ctx context.Context, repository string) (string, error) {
 	if text, err := init.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("git init: %w: %s", err, text)
 	}
-	address, err := release.FreeAddress()
+	address, err := installed.FreeAddress()
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,9 @@ func TestQuickstart(t *testing.T) {
 	g.Expect(errors.As(err, &exit)).To(BeTrue())
 	g.Expect(exit.ExitCode()).To(Equal(1))
 
-	_, err = release.Start(t.Context(), shared, release.Options{Registration: release.Registration{Name: "stepgate"}}, "")
+	_, err = installed.Start(t.Context(), shared, installed.Options{
+		Registration: installed.Registration{Name: "stepgate"},
+	}, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(step(t, "rollout")).To(And(ContainSubstring(inOrder), HaveSuffix("\nIN ORDER\n")))
 	g.Expect(eventually.Succeeds(t.Context(), func() error {

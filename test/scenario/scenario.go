@@ -88,7 +88,7 @@ func (c *Cluster) Evaluate(_ context.Context, in policy.Input, open policy.Decis
 	for _, app := range c.Apps {
 		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
 			sibling := argocd.Sibling(app)
-			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&sibling))
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&sibling))
 		}
 	}
 	return policy.Weigh(in, open), nil

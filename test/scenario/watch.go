@@ -8,7 +8,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // Watch is a judge.Histories that is told what it has seen. Positions are those of history.Completions.
@@ -99,13 +99,13 @@ func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) poli
 type Watched struct{ *Cluster }
 
 // Set is judge.KnownSets.
-func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
 	for _, set := range w.Cluster.Sets {
 		if set.Namespace == name.Namespace && set.Name == name.Name {
-			return argocd.NewApplicationSet(set), siblings.Version{}
+			return argocd.NewApplicationSet(set), cluster.Version{}
 		}
 	}
-	return nil, siblings.Version{}
+	return nil, cluster.Version{}
 }
 
 // Owned is judge.KnownSets.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/installed"
 )
 
 // handshakePeriod is the time between two handshakes with a replica; a leaf is served for seconds at least.
@@ -16,17 +16,17 @@ const handshakePeriod = 200 * time.Millisecond
 // handshaker handshakes with every replica all the time. It verifies each certificate as the API server does, by the
 // bundle that is stored in each webhook configuration, and counts the leaves.
 type handshaker struct {
-	release *release.Release
+	release *installed.Release
 
 	mu         sync.Mutex
-	serials    map[*release.Replica]string
+	serials    map[*installed.Replica]string
 	leaves     int
 	handshakes int
 	refused    []string
 }
 
-func newHandshaker(r *release.Release) *handshaker {
-	return &handshaker{release: r, serials: map[*release.Replica]string{}}
+func newHandshaker(r *installed.Release) *handshaker {
+	return &handshaker{release: r, serials: map[*installed.Replica]string{}}
 }
 
 func (h *handshaker) run(ctx context.Context) error {
@@ -42,7 +42,7 @@ func (h *handshaker) run(ctx context.Context) error {
 			if replica.Ready(ctx) != nil {
 				continue // a Service sends it nothing
 			}
-			bundles, err := release.Bundles(ctx, shared, h.release.Name())
+			bundles, err := installed.Bundles(ctx, shared, h.release.Name())
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -59,7 +59,7 @@ func (h *handshaker) run(ctx context.Context) error {
 }
 
 // handshake handshakes once. The bundle was read before: a replica may not serve a leaf of a CA that is not in it yet.
-func (h *handshaker) handshake(replica *release.Replica, bundle []byte) {
+func (h *handshaker) handshake(replica *installed.Replica, bundle []byte) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	leaf, err := replica.Leaf(roots)

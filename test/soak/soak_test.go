@@ -15,8 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/test/load"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
 )
 
@@ -52,7 +52,7 @@ type soak struct {
 	t       *report.Test
 	ctx     context.Context
 	page    *report.Page
-	release *release.Release
+	release *installed.Release
 	writer  *load.Writer
 }
 
@@ -68,8 +68,8 @@ func start(t *testing.T, section string, args ...string) *soak {
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { NewWithT(t).Expect(s.page.Close(test.Reason())).To(Succeed()) })
 	name := "stepgate-" + strings.ToLower(t.Name())
-	s.release, err = release.Start(s.ctx, shared, release.Options{
-		Registration: release.Registration{Name: name}, Args: append(args, "--shutdown-delay="+shutdownDelay.String(), "--spec-settling=0"),
+	s.release, err = installed.Start(s.ctx, shared, installed.Options{
+		Registration: installed.Registration{Name: name}, Args: append(args, "--shutdown-delay="+shutdownDelay.String(), "--spec-settling=0"),
 	}, "", "", "")
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { s.Expect(s.release.Stop(context.WithoutCancel(s.ctx))).To(Succeed()) })

@@ -175,7 +175,7 @@ func (r rollout) input(held int) policy.Input {
 	in := policy.Input{ApplicationSet: &set}
 	for i := range apps {
 		sibling := argocd.Sibling(&apps[i])
-		in.Siblings = append(in.Siblings, set.Place(&sibling))
+		in.Siblings = append(in.Siblings, set.Sibling(&sibling))
 	}
 	return in
 }

@@ -38,7 +38,7 @@ type Candidate struct {
 
 // Candidates are what the target of an input could deploy, newest first, by what is known without a read.
 func (c *Course) Candidates(in policy.Input) (shown []Candidate) {
-	in.Siblings = judge.Placed(in.ApplicationSet, c.Known.Owned(types.UID(in.ApplicationSet.UID)))
+	in.Siblings = judge.InSteps(in.ApplicationSet, c.Known.Owned(types.UID(in.ApplicationSet.UID)))
 	all := policy.Candidates(in)
 	best, _ := policy.Best(all)
 	for _, one := range all[:min(len(all), mostCandidates)] {

@@ -16,8 +16,8 @@ type Course struct {
 	Judge *judge.Judge
 	// Known gives what is known of a write before it is judged. It decides nothing.
 	Known judge.KnownSets
-	// Places are used with Config.MaxUpdate only.
-	Places Places
+	// Slots are used with Config.MaxUpdate only.
+	Slots Slots
 }
 
 // Way is the way that one write has taken through the mutating webhook.
@@ -40,7 +40,7 @@ type Way struct {
 // judges it if that was not done.
 func (c *Course) Of(ctx context.Context, w *judge.Write) Way {
 	way := Way{Write: w}
-	way.Input, way.Gated = c.Judge.Cached(w, c.Known)
+	way.Input, way.Gated = c.Judge.Remembered(w, c.Known)
 	if !way.Gated && !w.Alone() {
 		return way
 	}
@@ -52,9 +52,9 @@ func (c *Course) Of(ctx context.Context, w *judge.Write) Way {
 	return c.hold(ctx, w, way)
 }
 
-// Judged is the judgment of a write on live reads, with a place of its step if it needs one.
+// Judged is the judgment of a write on live reads, with a slot of its step if it needs one.
 func (c *Course) Judged(ctx context.Context, w *judge.Write) judge.Verdict {
-	return c.placed(ctx, w, c.Judge.Judge(ctx, w))
+	return c.slotted(ctx, w, c.Judge.Judge(ctx, w))
 }
 
 // hold judges a write where it may have to wait. Held are the operations of who asks again by himself: the ApplicationSet
@@ -63,7 +63,7 @@ func (c *Course) Judged(ctx context.Context, w *judge.Write) judge.Verdict {
 // ApplicationSet controller try again at once. Held is also what comes with something that is to be stored and compared
 // first, whoever writes it. Everybody else has to see the refusal: argocd-server would report a sync that does not run.
 //
-// The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
+// The judgment is the Gate's own, on live reads, and takes a slot of the step. What it lets through, the Gate lets
 // through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has
 // changed in between. On an error there is no judgment: the Gate says so, or succeeds.
 func (c *Course) hold(ctx context.Context, w *judge.Write, way Way) Way {
@@ -75,7 +75,7 @@ func (c *Course) hold(ctx context.Context, w *judge.Write, way Way) Way {
 	if c.Judge.IsApplicationSetController(w.User) {
 		v = v.OrRepeated()
 	}
-	if v = c.placed(ctx, way.Write, v); v.Err != nil {
+	if v = c.slotted(ctx, way.Write, v); v.Err != nil {
 		return way
 	}
 	way.Verdict, way.Judged, way.Held = v, true, v.Rejects()

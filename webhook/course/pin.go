@@ -15,7 +15,7 @@ import (
 // Pin is how an operation is pinned; the zero Pin leaves it as it is.
 type Pin struct {
 	argocd.Pin
-	// By is the metric label: compared, qualified, or named by the operation.
+	// By is the metric label: compared, candidate, or named by the operation.
 	By string
 }
 
@@ -26,10 +26,10 @@ func (c *Course) pin(w *judge.Write, in policy.Input) Pin {
 		return Pin{}
 	}
 	p, revisions := Pin{By: settings.PinCompared.String()}, []string(nil)
-	if in.Settings.Train {
-		in.Siblings = judge.Placed(in.ApplicationSet, c.Known.Owned(types.UID(in.ApplicationSet.UID)))
+	if in.Settings.Candidates {
+		in.Siblings = judge.InSteps(in.ApplicationSet, c.Known.Owned(types.UID(in.ApplicationSet.UID)))
 		if best, _ := policy.Best(policy.Candidates(in)); !best.Compared {
-			revisions, p.By = best.Revisions(), settings.PinQualified.String()
+			revisions, p.By = best.Revisions(), settings.PinCandidate.String()
 		}
 	}
 	if p.Pin = argocd.NewPin(w.App, w.Old, revisions); p.Named {

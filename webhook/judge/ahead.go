@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // setRead is a live read of an ApplicationSet.
@@ -42,7 +42,7 @@ func (j *Judge) judgeMeanwhile(
 	defer stop()
 	read := make(chan setRead, 1)
 	go func() {
-		set, err := siblings.Recovered(func() (*argocd.ApplicationSet, error) { return j.Live.ApplicationSet(ctx, name) })
+		set, err := cluster.Recovered(func() (*argocd.ApplicationSet, error) { return j.Live.ApplicationSet(ctx, name) })
 		r := setRead{set, err}
 		if !r.is(known) {
 			stop()

@@ -8,10 +8,10 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Cached is what is known without a read about a write that has to be changed, as a member of its ApplicationSet, with
+// Remembered is what is known without a read about a write that has to be changed, as a member of its ApplicationSet, with
 // what the watches have seen: so the Mutator goes by the same step as the Gate. Nothing is changed but in enforce mode.
 // A write that adopts an Application has two owners; one that is gone, or that is not known, has no say.
-func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
+func (j *Judge) Remembered(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	if d, settled := policy.Relevant(w.Target); settled && d.Reason != policy.DryRunOperation {
 		return in, false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// SiblingReader reads an ApplicationSet and its Applications. siblings.Reader is one.
+// SiblingReader reads an ApplicationSet and its Applications. cluster.Reader is one.
 type SiblingReader interface {
 	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
@@ -92,11 +92,11 @@ func (e *LiveEvaluator) confirm(
 	return policy.Decision{}, read, nil
 }
 
-// Placed gives Applications their places in the steps of an ApplicationSet.
-func Placed(set *policy.ApplicationSet, known []*argocd.Projection) []policy.Sibling {
+// InSteps gives Applications their steps of an ApplicationSet.
+func InSteps(set *policy.ApplicationSet, known []*argocd.Projection) []policy.Sibling {
 	all := make([]policy.Sibling, 0, len(known))
 	for _, p := range known {
-		all = append(all, set.Place(&p.Application))
+		all = append(all, set.Sibling(&p.Application))
 	}
 	return all
 }

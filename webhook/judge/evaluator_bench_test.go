@@ -18,7 +18,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // BenchmarkEvaluate is what a decision costs stepgate itself: the cache is a real one, and reads take no time. The
@@ -50,7 +50,7 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 		p.ResourceVersion = strconv.Itoa(i + 1) // as the source numbers them
 		live.applications[app.Name] = p
 		if env != "prod" {
-			live.versions = append(live.versions, siblings.Version{
+			live.versions = append(live.versions, cluster.Version{
 				Name: p.Name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: app.Labels,
 			})
 		}
@@ -60,7 +60,7 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 	}
 	sets := fakewatch.NewFakeControllerSource()
 	sets.Add(set)
-	known := siblings.NewCache(siblings.Source{Applications: source, ApplicationSets: sets})
+	known := cluster.NewCache(cluster.Source{Applications: source, ApplicationSets: sets})
 	go known.Run(b.Context())
 	g.Eventually(known.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
 	g.Eventually(func() int { return len(known.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(count))
@@ -114,7 +114,7 @@ func rolledOut(set *argo.ApplicationSet, env, name string) (*argo.Application, e
 // instant answers every read at once.
 type instant struct {
 	applications map[string]*argocd.Projection
-	versions     []siblings.Version
+	versions     []cluster.Version
 	reread       bool
 }
 
@@ -124,8 +124,8 @@ func (i *instant) ApplicationSet(context.Context, types.NamespacedName) (*argocd
 }
 
 // SetVersion is not read by Evaluate.
-func (i *instant) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
-	return siblings.Version{}, errors.New("not expected")
+func (i *instant) SetVersion(context.Context, types.NamespacedName, int) (cluster.Version, error) {
+	return cluster.Version{}, errors.New("not expected")
 }
 
 // Application reads one.
@@ -135,6 +135,6 @@ func (i *instant) Application(_ context.Context, name types.NamespacedName) (*ar
 }
 
 // Versions lists those of the earlier steps.
-func (i *instant) Versions(context.Context, string, labels.Selector) ([]siblings.Version, error) {
+func (i *instant) Versions(context.Context, string, labels.Selector) ([]cluster.Version, error) {
 	return i.versions, nil
 }

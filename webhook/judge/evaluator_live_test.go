@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // evaluator evaluates on what is live, with help of what is known.
-func evaluator(live siblings.Live, known siblings.Known) *judge.LiveEvaluator {
-	return judge.NewLiveEvaluator(siblings.NewReader(live, known))
+func evaluator(live cluster.Live, known cluster.Known) *judge.LiveEvaluator {
+	return judge.NewLiveEvaluator(cluster.NewReader(live, known))
 }
 
 // liveWorld answers reads from what is live, counts them, and fails the failAt-th.
@@ -46,8 +46,8 @@ func (l *liveWorld) ApplicationSet(context.Context, types.NamespacedName) (*argo
 }
 
 // SetVersion is not read by Evaluate.
-func (l *liveWorld) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
-	return siblings.Version{}, errors.New("not expected")
+func (l *liveWorld) SetVersion(context.Context, types.NamespacedName, int) (cluster.Version, error) {
+	return cluster.Version{}, errors.New("not expected")
 }
 
 // Application reads one.
@@ -59,7 +59,7 @@ func (l *liveWorld) Application(_ context.Context, name types.NamespacedName) (*
 }
 
 // Versions lists as an API server does: what the selector selects, by Kubernetes' own meaning of it.
-func (l *liveWorld) Versions(_ context.Context, _ string, selector labels.Selector) ([]siblings.Version, error) {
+func (l *liveWorld) Versions(_ context.Context, _ string, selector labels.Selector) ([]cluster.Version, error) {
 	if err := l.count(&l.lists); err != nil {
 		return nil, err
 	}
@@ -69,10 +69,10 @@ func (l *liveWorld) Versions(_ context.Context, _ string, selector labels.Select
 	if err != nil {
 		return nil, err
 	}
-	var versions []siblings.Version
+	var versions []cluster.Version
 	for name, p := range l.now {
 		if parsed.Matches(labels.Set(p.Application.Labels)) {
-			versions = append(versions, siblings.Version{
+			versions = append(versions, cluster.Version{
 				Name: name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: p.Application.Labels,
 			})
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // TestTheCacheOnlyMakesStricter is the invariant of LiveEvaluator: whatever it knows, and however old that is, it
@@ -281,7 +281,7 @@ func (w *world) owned(set *policy.ApplicationSet) []policy.Sibling {
 	var all []policy.Sibling
 	for _, p := range w.now {
 		if p.Owner == "u1" {
-			all = append(all, set.Place(&p.Application))
+			all = append(all, set.Sibling(&p.Application))
 		}
 	}
 	return all
@@ -317,16 +317,16 @@ func (f frozen) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 	var known []policy.Sibling
 	for _, p := range f.Owned(types.UID(set.UID)) {
 		if p.Namespace == set.Namespace {
-			known = append(known, set.Place(&p.Application))
+			known = append(known, set.Sibling(&p.Application))
 		}
 	}
 	return known
 }
 
-// Placed is not asked without a barrier.
-func (f frozen) Placed(*policy.ApplicationSet, []*argocd.Projection) []policy.Sibling { return nil }
+// InSteps is not asked without a barrier.
+func (f frozen) InSteps(*policy.ApplicationSet, []*argocd.Projection) []policy.Sibling { return nil }
 
 // Set is not asked by Evaluate.
-func (f frozen) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
-	return nil, siblings.Version{}
+func (f frozen) Set(types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
+	return nil, cluster.Version{}
 }

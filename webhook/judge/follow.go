@@ -9,8 +9,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // waiter is an Application that comes after others.
@@ -102,7 +102,7 @@ func readAll(names []types.NamespacedName, read reading) ([]Named, error) {
 	group.SetLimit(mostAtOnce)
 	for i, name := range names {
 		one := func() error {
-			all[i], errs[i] = siblings.Recovered(func() (Named, error) { return read.named(name) })
+			all[i], errs[i] = cluster.Recovered(func() (Named, error) { return read.named(name) })
 			return nil
 		}
 		if !read.live || len(names) == 1 {

@@ -11,11 +11,11 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Histories know the past of Applications as watches have seen it. siblings.Cache is one.
+// Histories know the past of Applications as watches have seen it. cluster.Cache is one.
 type Histories interface {
 	// Position is the position of the newest event.
 	Position() uint64
-	// Known reports whether an Application was history.
+	// Known reports whether an Application was seen.
 	Known(app types.UID) bool
 	// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
 	RequestedSince(app types.UID, position uint64) bool

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Evaluator evaluates the rule on what the API server holds now. LiveEvaluator is one. An error of either method means
@@ -30,7 +30,7 @@ type Evaluator interface {
 
 // KnownSets gives ApplicationSets and their Applications as last watched, without a read.
 type KnownSets interface {
-	Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version)
+	Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version)
 	Owned(owner types.UID) []*argocd.Projection
 	// Application is nil when it is not known.
 	Application(name types.NamespacedName) *argocd.Projection
@@ -165,18 +165,20 @@ func (j *Judge) Input(
 		Target: w.Target, ApplicationSet: set, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w),
 		StartedBy: j.startedBy(w),
 	}
-	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
+	in.Settings.Candidates = j.candidates(s.Candidates, w.App.AutoSyncs())
 	in.Settings.Follows = after.Waits()
 	in.Evidence = j.KnownEvidence(s)
 	return in
 }
 
-// rides reports whether an Application may deploy an older revision than the compared one, where that is wanted. After
+// candidates reports whether an Application may deploy an older revision than the compared one, where that is wanted. After
 // such a sync the ApplicationSet controller never asks for another one until the next commit: it takes the Application
 // for Progressing (argo-cd v3.5.7, UpdateApplicationSetApplicationStatus in
 // applicationset/progressivesync/progressive_sync.go). So where Argo CD does not sync it by itself, stepgate has to
 // start syncs.
-func (j *Judge) rides(wanted, automated bool) bool { return wanted && (j.Config.Start || automated) }
+func (j *Judge) candidates(wanted, automated bool) bool {
+	return wanted && (j.Config.Start || automated)
+}
 
 // startedBy is the person who starts a sync; empty if a controller of Argo CD does. Only argocd-server is believed
 // who that is.

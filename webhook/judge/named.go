@@ -11,8 +11,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Named is what there is of a name: an ApplicationSet, an Application, or one of each.
@@ -28,17 +28,17 @@ type Named struct {
 func (e *LiveEvaluator) Named(ctx context.Context, name types.NamespacedName) (n Named, err error) {
 	group, reads := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		n.Own, err = siblings.Recovered(func() (*argocd.Projection, error) { return e.reader.Alone(reads, name) })
+		n.Own, err = cluster.Recovered(func() (*argocd.Projection, error) { return e.reader.Alone(reads, name) })
 		return err
 	})
 	group.Go(func() (err error) {
-		n.Set, err = siblings.Recovered(func() (*argocd.ApplicationSet, error) {
+		n.Set, err = cluster.Recovered(func() (*argocd.ApplicationSet, error) {
 			return e.reader.ApplicationSet(reads, name)
 		})
 		if err != nil || n.Set == nil {
 			return err
 		}
-		n.Members, err = siblings.Recovered(func() ([]*argocd.Projection, error) {
+		n.Members, err = cluster.Recovered(func() ([]*argocd.Projection, error) {
 			return e.reader.Members(reads, &n.Set.ApplicationSet)
 		})
 		return err
@@ -123,8 +123,8 @@ func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
 }
 
 // Set implements KnownSets. It has no Version.
-func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
-	return o.sets[name], siblings.Version{}
+func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
+	return o.sets[name], cluster.Version{}
 }
 
 // Owned implements KnownSets.

@@ -46,10 +46,10 @@ func (v Verdict) HeldBack(byArgoCD, release bool) Verdict {
 	return v
 }
 
-// Placed is the verdict after a place was asked for: full are the places of the step where none is free, and an error
+// Slotted is the verdict after a slot was asked for: full are the slots of the step where none is free, and an error
 // means that there is no decision.
-func (v Verdict) Placed(full *policy.Places, err error) Verdict {
-	v.Decision, v.Err = v.Crowded(full), err
+func (v Verdict) Slotted(full *policy.Slots, err error) Verdict {
+	v.Decision, v.Err = v.WithSlots(full), err
 	return v
 }
 

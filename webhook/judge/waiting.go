@@ -10,7 +10,7 @@ import (
 
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
-	in.Settings.Train = j.rides(in.Settings.Train, p.AutoSync)
+	in.Settings.Candidates = j.candidates(in.Settings.Candidates, p.AutoSync)
 	if _, follows := p.Annotations.Get(settings.AfterAnnotation); follows {
 		in.Settings.Follows = true
 	}

@@ -17,7 +17,7 @@ type SyncWindows interface {
 	Window(project string, app argocd.WindowSubject, automated bool, now time.Time) policy.Window
 }
 
-// KnownProjects gives the sync windows of projects as last watched; false when a project is not known. siblings.Cache
+// KnownProjects gives the sync windows of projects as last watched; false when a project is not known. cluster.Cache
 // is one.
 type KnownProjects interface {
 	Windows(project string) (argo.SyncWindows, bool)

@@ -26,9 +26,9 @@ func (o *Outlook) NotDone(application string, name types.NamespacedName) []polic
 	return policy.Follow(in, policy.Decision{}, []policy.Dependency{dep}, "").Blockers
 }
 
-// PlacesProblem says that the places of the ApplicationSet count by what its Applications show, because the object of
+// SlotsProblem says that the slots of the ApplicationSet count by what its Applications show, because the object of
 // them cannot be read; empty if it can, or need not be.
-func (o *Outlook) PlacesProblem() string {
+func (o *Outlook) SlotsProblem() string {
 	if o.seen == nil {
 		return ""
 	}
@@ -36,6 +36,6 @@ func (o *Outlook) PlacesProblem() string {
 	if err == nil {
 		return ""
 	}
-	return "the places of maxUpdate count by what the Applications show, and the gate may know of more, because its " +
+	return "the slots of maxUpdate count by what the Applications show, and the gate may know of more, because its " +
 		"ConfigMaps cannot be read: " + err.Error()
 }

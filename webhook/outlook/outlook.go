@@ -9,8 +9,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // Outlook is one ApplicationSet at one moment. It parses the annotations once, and decides once about all Applications
@@ -25,9 +25,9 @@ type Outlook struct {
 
 	judge *judge.Judge
 	known judge.KnownSets
-	view  *places.View
-	// seen are the places of the steps; nil if nobody keeps maxUpdate there.
-	seen   *places.Sight
+	view  *slots.View
+	// seen are the slots of the steps; nil if nobody keeps maxUpdate there.
+	seen   *slots.Seen
 	weigh  Weigh
 	judged map[policy.Key]*alike
 	toCome map[string]*Sync
@@ -37,14 +37,14 @@ type Outlook struct {
 type Weigh func(in policy.Input, open policy.Decision) policy.Decision
 
 // New returns the Outlook of an ApplicationSet, or of an Application that has the form of one. A View tells who has the
-// places of its steps.
-func New(j *judge.Judge, set *argocd.ApplicationSet, known judge.KnownSets, view *places.View) *Outlook {
+// slots of its steps.
+func New(j *judge.Judge, set *argocd.ApplicationSet, known judge.KnownSets, view *slots.View) *Outlook {
 	return Weighing(policy.Weigh, j, set, known, view)
 }
 
 // Weighing is New with another policy.Weigh.
 func Weighing(
-	weigh Weigh, j *judge.Judge, set *argocd.ApplicationSet, known judge.KnownSets, view *places.View,
+	weigh Weigh, j *judge.Judge, set *argocd.ApplicationSet, known judge.KnownSets, view *slots.View,
 ) *Outlook {
 	o := &Outlook{
 		Set: set, Settings: j.Parser.Of(set), judge: j, known: known, view: view, weigh: weigh,
@@ -56,7 +56,7 @@ func Weighing(
 	now := j.Histories.Position()
 	o.Input = policy.Input{
 		ApplicationSet: &set.ApplicationSet, Settings: o.Settings.Settings, Now: j.Clock.Now(),
-		Siblings: judge.Placed(&set.ApplicationSet, o.Applications), Evidence: j.KnownEvidence(o.Settings),
+		Siblings: judge.InSteps(&set.ApplicationSet, o.Applications), Evidence: j.KnownEvidence(o.Settings),
 		History: j.Histories.History(&set.ApplicationSet, now, now),
 	}
 	if j.Config.MaxUpdate && o.Settings.Mode == settings.Enforce {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // Sync is the sync that an Application waits for, or would wait for, and what is decided about it.
@@ -14,14 +14,14 @@ type Sync struct {
 	policy.Decision
 	// Input is what it is judged by if it deploys what the Application was last compared with.
 	Input policy.Input
-	// Newest is that, and Best what to deploy, or to wait for: on a train, the best candidate, else the same.
+	// Newest is that, and Best what to deploy, or to wait for: with pin=candidate, the best candidate, else the same.
 	Newest, Best policy.Candidate
 	// At is when to look again, if nothing changes until then; zero when that is not known.
 	At time.Time
-	// Places are those of the step, one of which it needs; nil if it needs none. The Decision counts them. Track is that of
-	// the place; empty if it counts in each.
-	Places *policy.Places
-	Track  string
+	// Slots are those of the step, one of which it needs; nil if it needs none. The Decision counts them. Track is that of
+	// the slot; empty if it counts in each.
+	Slots *policy.Slots
+	Track string
 	// Alike is the same for all syncs of which the rule has nothing else to say, but for their names; zero if a known
 	// blocker has settled it. DeniesAlike says that it denies all of them.
 	Alike       policy.Key
@@ -30,7 +30,7 @@ type Sync struct {
 
 // Deploying is what it is judged by if it deploys the best candidate.
 func (s *Sync) Deploying() policy.Input {
-	if !s.Input.Settings.Train {
+	if !s.Input.Settings.Candidates {
 		return s.Input
 	}
 	return policy.Deploying(s.Input, s.Best)
@@ -62,8 +62,8 @@ func (o *Outlook) NextUnless(p, blocker *argocd.Projection) Sync {
 		s.Best.Decision, s.Newest.Decision = s.Best.For(p.Name), s.Newest.For(p.Name)
 	}
 	s.Best.Decision = o.judge.FollowKnown(s.Input, s.Best.Decision, o.Set, o.Settings, p, o.known)
-	s.Places, s.Track = o.places(p, s.Best.Decision)
-	s.Decision = s.Best.Crowded(s.Places)
+	s.Slots, s.Track = o.slots(p, s.Best.Decision)
+	s.Decision = s.Best.WithSlots(s.Slots)
 	return s
 }
 
@@ -80,7 +80,7 @@ func (o *Outlook) alike(key policy.Key, in policy.Input) *alike {
 // first judges the first of some that are alike.
 func (o *Outlook) first(in policy.Input) *alike {
 	first := &alike{}
-	if in.Settings.Train {
+	if in.Settings.Candidates {
 		all := policy.Candidates(in)
 		first.newest = all[0]
 		first.best, first.at = policy.Best(all)
@@ -102,7 +102,7 @@ func (o *Outlook) first(in policy.Input) *alike {
 // blockedBy decides about a target that has no candidates, while a known blocker still blocks it and waits for more
 // than a comparison.
 func blockedBy(in policy.Input, blocker *argocd.Projection) (d policy.Decision, blocks bool) {
-	if blocker == nil || in.Settings.Train {
+	if blocker == nil || in.Settings.Candidates {
 		return d, false
 	}
 	d, settled := policy.Scope(in)
@@ -114,14 +114,14 @@ func blockedBy(in policy.Input, blocker *argocd.Projection) (d policy.Decision, 
 	return d, blocks && !b.Ends.Stale()
 }
 
-// places are those of the step of an Application that may go, and the track of the one that it needs.
-func (o *Outlook) places(p *argocd.Projection, d policy.Decision) (all *policy.Places, track string) {
+// slots are those of the step of an Application that may go, and the track of the one that it needs.
+func (o *Outlook) slots(p *argocd.Projection, d policy.Decision) (all *policy.Slots, track string) {
 	if o.seen == nil || d.Outcome != policy.Allow || d.Step < 0 || d.Repairs(p.AutoSync) {
 		return nil, ""
 	}
-	c := places.Claim{Set: o.Set, Application: p.Name, UID: p.UID, Step: d.Step, Version: p.ResourceVersion}
+	c := slots.Claim{Set: o.Set, Application: p.Name, UID: p.UID, Step: d.Step, Version: p.ResourceVersion}
 	c = c.Within(&o.Settings.Settings, nil, p.Application.Labels, o.Input.History.Past(p.Name))
-	return o.seen.Places(&c), c.Track
+	return o.seen.Slots(&c), c.Track
 }
 
 // Unmet are the conditions that do not hold for a sync, each as a denial of its own.

@@ -5,19 +5,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 // Watches is how far the watches are, as a metric. A decision does not depend on it: live reads confirm what the
 // watches have told. A watch that lags costs reads, and delays releases.
 type Watches struct {
-	watched    func() []siblings.Watched
+	watched    func() []cluster.Watched
 	namespaces []string
 }
 
 // NewWatches returns the Watches of a Cache; namespaces are those of its sources, in the same order. An empty one
 // stands for all.
-func NewWatches(watched func() []siblings.Watched, namespaces []string) *Watches {
+func NewWatches(watched func() []cluster.Watched, namespaces []string) *Watches {
 	return &Watches{watched: watched, namespaces: namespaces}
 }
 

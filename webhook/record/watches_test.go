@@ -7,13 +7,13 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
 func TestEveryWatchShowsHowFarItIs(t *testing.T) {
 	g := NewWithT(t)
-	watched := []siblings.Watched{{Applications: "41", ApplicationSets: "7"}, {Applications: "42"}}
-	w := NewWatches(func() []siblings.Watched { return watched }, []string{"team-a", "team-b"})
+	watched := []cluster.Watched{{Applications: "41", ApplicationSets: "7"}, {Applications: "42"}}
+	w := NewWatches(func() []cluster.Watched { return watched }, []string{"team-a", "team-b"})
 	g.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
 # HELP stepgate_watch_resource_version The resourceVersion up to which a watch has told stepgate everything. Where replicas stay apart, or one stands still for minutes, its watch lags or hangs. The namespace is empty for a watch of all.
 # TYPE stepgate_watch_resource_version gauge

@@ -17,10 +17,10 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // long is an ApplicationSet with a long train: everything in step 1 has completed many commits, everything in step 2
@@ -74,11 +74,11 @@ func newLong(siblings, waiting, commits int) *long {
 	return l
 }
 
-func (l *long) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+func (l *long) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
 	if name == guestbook {
 		return scenario.Watched{Cluster: l.other}.Set(name)
 	}
-	return l.set, siblings.Version{}
+	return l.set, cluster.Version{}
 }
 
 func (l *long) Owned(owner types.UID) []*argocd.Projection {
@@ -111,7 +111,7 @@ func (l *long) Found(types.UID, time.Time) argocd.Content {
 
 func (l *long) releaser(refresh Refresher) *Releaser {
 	config, clock := scenario.Releasing(), clocktesting.NewFakeClock(scenario.Noon)
-	config.Pin = settings.PinQualified
+	config.Pin = settings.PinCandidate
 	j := judge.New(config, judge.Dependencies{Histories: l, Clock: clock})
 	return New(j, l, record.NewWaiting(l, clock), NewRequests(refresh, l, clock),
 		func(time.Duration) time.Duration { return 0 })

@@ -26,12 +26,12 @@ type look struct {
 	// again is after how long to look again; zero when nothing waits.
 	again  time.Duration
 	wanted []need
-	// placesOf are the places of each step.
-	placesOf map[int]*places
+	// allotments are the slots of each step.
+	allotments map[int]*allotment
 	// turns has, by step, the Applications that this look has found to have their turn.
 	turns map[int][]policy.Blocker
-	// train is the last step of which something waits on a train.
-	train int
+	// candidates is the last step of which something waits that has older candidates.
+	candidates int
 }
 
 func (l *look) lookAfter(d time.Duration) { l.again = soonest(l.again, d) }
@@ -50,7 +50,7 @@ func (r *Releaser) reconcile(
 	ahead := outlook.Weighing(r.weigh, r.judge, set, r.known, r.view)
 	l := &look{
 		Outlook: ahead, name: name, before: before, now: now, gated: sync.OnceValue(ahead.WithoutBypass),
-		byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{}, turns: map[int][]policy.Blocker{},
+		byName: map[string]*argocd.Projection{}, allotments: map[int]*allotment{}, turns: map[int][]policy.Blocker{},
 		wants: map[policy.Key]bool{}, wantsNewest: map[policy.Key]bool{},
 	}
 	for _, p := range l.Applications {
@@ -75,7 +75,7 @@ func (r *Releaser) reconcile(
 			r.lookAt(l, p, starts)
 		}
 	}
-	l.wanted = append(l.wanted, unproven(set, l.Applications, l.train)...)
+	l.wanted = append(l.wanted, unproven(set, l.Applications, l.candidates)...)
 	return min(l.again, r.requestAll(inTurn(l.wanted), l))
 }
 
@@ -127,7 +127,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 // decide decides about the sync that an Application waits for. d is the decision with the turns of others in mind.
 func (l *look) decide(o *outlook.Outlook, p *argocd.Projection) (found outlook.Sync, d policy.Decision) {
 	found = o.NextUnless(p, l.byName[l.before.blockedBy[p.Name]])
-	return found, found.Best.Crowded(l.room(&found))
+	return found, found.Best.WithSlots(l.room(&found))
 }
 
 // haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided
@@ -136,8 +136,8 @@ func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *outlook.Sy
 	if !found.DeniesAlike || d.Outcome != policy.Deny || once(d, l.wants, found.Alike) {
 		l.wanted = append(append(l.wanted, r.needed(d, found.Best.Sources, p)...), idle(d, l.byName)...)
 	}
-	if found.Input.Settings.Train && d.Outcome == policy.Deny {
-		l.train = max(l.train, d.Step)
+	if found.Input.Settings.Candidates && d.Outcome == policy.Deny {
+		l.candidates = max(l.candidates, d.Step)
 		if !found.Best.Compared && once(found.Newest.Decision, l.wantsNewest, found.Alike) {
 			l.wanted = append(l.wanted, r.needed(found.Newest.Decision, found.Newest.Sources, p)...)
 		}

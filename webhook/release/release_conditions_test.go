@@ -87,13 +87,13 @@ func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
 		want             []string
 	}{
 		"in that second": {
-			settings.PinQualified, 0, time.Minute, []string{"argocd/dev " + notProven + " at 11:59:00 at 11:59:00"},
+			settings.PinCandidate, 0, time.Minute, []string{"argocd/dev " + notProven + " at 11:59:00 at 11:59:00"},
 		},
-		"later":         {settings.PinQualified, time.Second, time.Minute, nil},
+		"later":         {settings.PinCandidate, time.Second, time.Minute, nil},
 		"on no train":   {settings.PinCompared, 0, time.Minute, nil},
-		"it has soaked": {settings.PinQualified, 0, time.Hour, []string{prodReleased}},
+		"it has soaked": {settings.PinCandidate, 0, time.Hour, []string{prodReleased}},
 		"by a clock that is ahead": {
-			settings.PinQualified, 0, -time.Minute, []string{"argocd/dev " + notProven + " at 12:01:00 at 12:01:00"},
+			settings.PinCandidate, 0, -time.Minute, []string{"argocd/dev " + notProven + " at 12:01:00 at 12:01:00"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

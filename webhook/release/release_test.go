@@ -549,7 +549,7 @@ func TestTheTrainIsReleasedAtWhatQualifies(t *testing.T) {
 	c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
 	scenario.Pending(c, "prod")
 	config := scenario.Releasing()
-	config.Pin, config.Start = settings.PinQualified, true
+	config.Pin, config.Start = settings.PinCandidate, true
 	source := *c.Apps[1].Spec.Source
 	for i, ran := range []string{"ab", "a"} {
 		for _, revision := range ran {

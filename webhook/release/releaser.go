@@ -10,7 +10,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/outlook"
-	taken "github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 const (
@@ -79,8 +79,8 @@ type Releaser struct {
 	starter Starter // nil if stepgate starts nothing
 	creator Creator // nil if stepgate creates no evidence
 	weigh   outlook.Weigh
-	// view tells who has the places of steps, by what the Applications show.
-	view   *taken.View
+	// view tells who has the slots of steps, by what the Applications show.
+	view   *slots.View
 	random func(time.Duration) time.Duration
 
 	// mu guards sets, and is not held while one is looked at: no ApplicationSet waits for another.
@@ -134,7 +134,7 @@ func New(
 ) *Releaser {
 	return &Releaser{
 		judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh,
-		view: taken.NewView(known, nil, j.Clock), random: random,
+		view: slots.NewView(known, nil, j.Clock), random: random,
 		sets: map[types.NamespacedName]*waitingSet{},
 	}
 }

@@ -66,7 +66,7 @@ func (q *Requests) AfterRefusal(w *judge.Write, v judge.Verdict) {
 	}
 	needed := slices.DeleteFunc(needs(v.Decision, &w.Target, w.Namespace), func(c need) bool {
 		// Where a refresh is pending, somebody has asked.
-		// The Releaser does that later, but it does not know the places.
+		// The Releaser does that later, but it does not know the slots.
 		later := v.Held && (c.settling || c.synced) && v.Reason != policy.MaxUpdateReached
 		return c.pending || c.unpolled || later
 	})

@@ -136,7 +136,7 @@ func TestRetriesEndForACandidate(t *testing.T) {
 			retrying(t, prod)
 			recorded(c)
 			config := scenario.Releasing()
-			config.Pin, config.Start = settings.PinQualified, true
+			config.Pin, config.Start = settings.PinCandidate, true
 			r, starter := newReleasing(config, c), &starterFake{}
 			r.StartWith(starter)
 			r.watch.OperatedAt = scenario.Noon.Add(tc.at)

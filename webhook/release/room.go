@@ -8,14 +8,14 @@ import (
 	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
-// room are the places of the step of a sync that may go, with the turns of others; nil if nobody counts them. It goes by
-// what is known without a read, and knows no place of a write that is not stored yet: the webhook counts those, and the
-// sync is asked for again. As many Applications have a turn as places are free.
-func (l *look) room(s *outlook.Sync) *policy.Places {
-	if s.Places == nil || s.Places.Most == 0 {
-		return s.Places
+// room are the slots of the step of a sync that may go, with the turns of others; nil if nobody counts them. It goes by
+// what is known without a read, and knows no slot of a write that is not stored yet: the webhook counts those, and the
+// sync is asked for again. As many Applications have a turn as slots are free.
+func (l *look) room(s *outlook.Sync) *policy.Slots {
+	if s.Slots == nil || s.Slots.Most == 0 {
+		return s.Slots
 	}
-	all := policy.Places{Most: s.Places.Most, Taken: slices.Clone(s.Places.Taken)}
+	all := policy.Slots{Most: s.Slots.Most, Taken: slices.Clone(s.Slots.Taken)}
 	for _, b := range l.turns[s.Best.Step] {
 		track := l.Settings.TrackOf(l.byName[b.Application].Application.Labels)
 		if s.Track != "" && track != "" && track != s.Track {
@@ -28,7 +28,7 @@ func (l *look) room(s *outlook.Sync) *policy.Places {
 	return &all
 }
 
-// reserve leaves one place less for the others while an Application has its turn, unless it has been asked for long ago,
+// reserve leaves one slot less for the others while an Application has its turn, unless it has been asked for long ago,
 // and nobody syncs it.
 func (r *Releaser) reserve(l *look, p *argocd.Projection, c *policy.Candidate) {
 	q := l.before.requests[turnOf(p, c.Sources).key()]

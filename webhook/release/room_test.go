@@ -14,9 +14,9 @@ import (
 	"github.com/stepgate/stepgate/test/scenario"
 )
 
-// TestWhoWaitsForAPlace has b and c wait for the only place of their step, which a has. A Releaser that starts again
+// TestWhoWaitsForASlot has b and c wait for the only slot of their step, which a has. A Releaser that starts again
 // knows no less.
-func TestWhoWaitsForAPlace(t *testing.T) {
+func TestWhoWaitsForASlot(t *testing.T) {
 	ended := func(c *scenario.Cluster, comparedAfter time.Duration) {
 		a := c.Apps[1]
 		a.Operation, a.Status.Sync.Status = nil, "Synced"

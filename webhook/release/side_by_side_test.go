@@ -19,9 +19,9 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // withOthers adds ApplicationSets like guestbook, in which another prod may start.
@@ -98,9 +98,9 @@ func TestLooksSideBySide(t *testing.T) {
 		sets = append(sets, "set-"+strconv.Itoa(i))
 	}
 	known, clock := scenario.Watched{Cluster: withOthers(c, sets...)}, clocktesting.NewFakeClock(scenario.Noon)
-	seen, refreshes := siblings.NewHistories(clock), &scenario.Refreshes{}
+	seen, refreshes := cluster.NewHistories(clock), &scenario.Refreshes{}
 	for _, set := range known.Sets() {
-		seen.Place(&set.ApplicationSet)
+		seen.KeepSteps(&set.ApplicationSet)
 	}
 	j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Histories: seen, Clock: clock})
 	waiting := record.NewWaiting(known, clock)

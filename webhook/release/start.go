@@ -19,7 +19,7 @@ const (
 	// startedWithin is how long a sync that is due may take to start before Argo CD is woken up for it as well.
 	startedWithin = 10 * time.Second
 	firstRestart  = time.Second
-	// allotsWithin is how long the ApplicationSet controller has to give an Application one of the places of its step,
+	// allotsWithin is how long the ApplicationSet controller has to give an Application one of the slots of its step,
 	// after it has last given one away. It does not if it takes others for Progressing that nobody syncs any more.
 	allotsWithin = 30 * time.Second
 )
@@ -42,7 +42,7 @@ type Start struct {
 	ResourceVersion string
 	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
 	Revisions []string
-	// Until is when the start is to be given up: its place of the step counts as free from then on.
+	// Until is when the start is to be given up: its slot of the step counts as free from then on.
 	Until time.Time
 }
 
@@ -93,9 +93,9 @@ func (l *look) turn(name string, may bool, clock time.Time) turn {
 
 // next is when to ask for the start, by what is recorded now: what is stepgate's to start may be the controller's a
 // moment later, and the other way round. turn is since when it may sync: the controller has had the time since then to
-// give it a place, also at an older commit.
-func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) time.Time {
-	asks := places.asksFor(recorded)
+// give it a slot, also at an older commit.
+func (d *due) next(recorded policy.Recorded, all *allotment, turn time.Time) time.Time {
+	asks := all.asksFor(recorded)
 	at := d.since.Add(startGrace)
 	switch {
 	case d.asked > 0:
@@ -105,7 +105,7 @@ func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) tim
 	case asks:
 		at = turn.Add(allotsWithin)
 	}
-	if until := places.gave.Add(allotsWithin); asks && until.After(at) {
+	if until := all.gave.Add(allotsWithin); asks && until.After(at) {
 		return until
 	}
 	return at
@@ -230,7 +230,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 	}
 }
 
-// start has a sync started that may start, if this replica leads and the step has a place for it. It returns after how
+// start has a sync started that may start, if this replica leads and the step has a slot for it. It returns after how
 // long to look again.
 //
 // Where the ApplicationSet records the Application as Pending, its controller has asked, and waits for an operation that
@@ -238,7 +238,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
 	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
 	q := l.before.due[key]
-	recorded, all, turn := l.Set.Recorded[p.Name], l.places(c.Step), l.turn(p.Name, true, clock)
+	recorded, all, turn := l.Set.Recorded[p.Name], l.allotment(c.Step), l.turn(p.Name, true, clock)
 	if q == nil {
 		q = &due{since: clock}
 	}
@@ -264,10 +264,10 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	return backoff(firstRestart, q.asked+1)
 }
 
-// places are those of a step, found once in a look.
-func (l *look) places(step int) *places {
-	if l.placesOf[step] == nil {
-		l.placesOf[step] = newPlaces(l.Set, l.Applications, step)
+// allotment is that of a step, found once in a look.
+func (l *look) allotment(step int) *allotment {
+	if l.allotments[step] == nil {
+		l.allotments[step] = newAllotment(l, step)
 	}
-	return l.placesOf[step]
+	return l.allotments[step]
 }

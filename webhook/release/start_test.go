@@ -318,7 +318,7 @@ func TestATrainGoesOnAfterASyncByHand(t *testing.T) {
 			dev, prod := c.Apps[0], c.Apps[1]
 			undone(prod)
 			config, source := scenario.Releasing(), prod.Spec.GetSource()
-			config.Pin, config.Start = settings.PinQualified, true
+			config.Pin, config.Start = settings.PinCandidate, true
 			ran := func(revision string, at time.Duration) argo.RevisionHistory {
 				return argo.RevisionHistory{
 					Revision: scenario.Commit(revision), Source: source, DeployedAt: metav1.NewTime(scenario.Noon.Add(at)),
@@ -389,7 +389,14 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 		}, want: "a"},
 		"one is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
+			c.Apps[5].Status.OperationState = &argo.OperationState{
+				Phase:     "Succeeded",
+				Operation: argo.Operation{InitiatedBy: argo.OperationInitiator{Username: argocd.Starter}},
+			}
 		}, want: "a"},
+		"nobody knows why one is Progressing": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
+		}, want: "a b"},
 		"one that is not generated any more is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
@@ -400,7 +407,7 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 			scenario.Pending(c, "e")
 			c.Apps[5].Status.Sync.Status = "OutOfSync"
 		}, want: "e a"},
-		"it gives the places away": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+		"it gives the slots away": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
 				{Application: "dev", Step: "1", Status: "Healthy"}, {Application: "a", Step: "3", Status: "Waiting"},
 				{Application: "b", Step: "3", Status: "Healthy"},
@@ -453,16 +460,16 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 	}
 }
 
-// TestNoPlaceIsTakenWhileTheControllerGivesThemAway: it has given one away 25 s after a sync of another Application was
+// TestNoSlotIsTakenWhileTheControllerGivesThemAway: it has given one away 25 s after a sync of another Application was
 // due.
-func TestNoPlaceIsTakenWhileTheControllerGivesThemAway(t *testing.T) {
+func TestNoSlotIsTakenWhileTheControllerGivesThemAway(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status argo.ProgressiveSyncStatusCode
 		ours   bool
 		want   time.Duration
 	}{
 		"it has found one Healthy":                      {status: "Healthy", want: 55 * time.Second},
-		"it has given a place to one":                   {status: "Progressing", want: 55 * time.Second},
+		"it has given a slot to one":                    {status: "Progressing", want: 55 * time.Second},
 		"it has found one Healthy that stepgate synced": {status: "Healthy", ours: true, want: 30 * time.Second},
 		"it lets one wait for a newer commit":           {status: "Waiting", want: 30 * time.Second},
 	} {
@@ -497,8 +504,8 @@ func TestNoPlaceIsTakenWhileTheControllerGivesThemAway(t *testing.T) {
 	}
 }
 
-// TestAPlaceOfTheControllerForAMoment is not waited for any longer: it was about to open the step, and is not now.
-func TestAPlaceOfTheControllerForAMoment(t *testing.T) {
+// TestASlotOfTheControllerForAMoment is not waited for any longer: it was about to open the step, and is not now.
+func TestASlotOfTheControllerForAMoment(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Healthy@b 3:a=Healthy@b")
 	undone(c.Apps[1])
@@ -538,9 +545,9 @@ func TestNewerCommitsDoNotPutTheFirstStepOff(t *testing.T) {
 	g.Expect(r.clock.Now().Sub(scenario.Noon)).To(Equal(overdueAfter + startGrace))
 }
 
-// TestNewerCommitsDoNotPutAPlaceOff: the ApplicationSet controller has 30 s to give one away. A commit lands every 12 s,
+// TestNewerCommitsDoNotPutASlotOff: the ApplicationSet controller has 30 s to give one away. A commit lands every 12 s,
 // and is compared with prod before it is with dev.
-func TestNewerCommitsDoNotPutAPlaceOff(t *testing.T) {
+func TestNewerCommitsDoNotPutASlotOff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		behind int // seconds
 		want   time.Duration

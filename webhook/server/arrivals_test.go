@@ -28,7 +28,6 @@ type traffic struct {
 func newTraffic(t *testing.T) *traffic {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(10 * time.Second) // the race detector, on a busy machine
 	return &traffic{T: t, Gomega: g, budget: newBudget(clock), clock: clock}
 }
 

@@ -57,7 +57,7 @@ func All() []Annotation {
 	return []Annotation{
 		{ModeAnnotation, "", "`enforce`, `audit` or `off`", people, "Overrides `--mode`."},
 		{RequireAnnotation, "", "`health`, `completed` or `revision`", people, "Overrides `--require`."},
-		{PinAnnotation, "", "`compared` or `qualified`", people, "Overrides `--pin`."},
+		{PinAnnotation, "", "`compared` or `candidate`", people, "Overrides `--pin`."},
 		{BypassAnnotation, "", "a time (RFC 3339), at most 24 h ahead, and a reason: `2026-11-21T18:00:00Z INC-1234`", people,
 			"Lets every sync through until then."},
 		{ExcludeAnnotation, "", "names of Applications, separated by commas without spaces, such a time and a reason: " +

@@ -54,7 +54,7 @@ type Config struct {
 	Release bool
 	// Start has stepgate start what is due and Argo CD does not start.
 	Start bool
-	// MaxUpdate keeps the maxUpdate of steps, whoever starts a sync. It needs places.
+	// MaxUpdate keeps the maxUpdate of steps, whoever starts a sync. It needs slots.
 	MaxUpdate bool
 	// Account is the user name of stepgate itself, if it starts syncs; else empty.
 	Account string
@@ -171,7 +171,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.After = a.after(set.Namespace, c.AfterNamespaces)
 	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
 	s.Stamped = s.Mode == Enforce
-	s.Train = pin == PinQualified && s.Mode == Enforce
+	s.Candidates = pin == PinCandidate && s.Mode == Enforce
 	s.Problems = slices.Concat(a.problems, Unreadable(set.Annotations))
 	return s
 }

@@ -88,21 +88,21 @@ func TestRetired(t *testing.T) {
 // TestPinOfAnApplicationSet lets an ApplicationSet choose. In audit mode nobody pins, and so nothing is a candidate but
 // what was compared.
 func TestPinOfAnApplicationSet(t *testing.T) {
-	const unreadable = `not valid, the stricter reading is used: "%s" is not one of compared, qualified`
+	const unreadable = `not valid, the stricter reading is used: "%s" is not one of compared, candidate`
 	for name, tc := range map[string]struct {
-		installed Pin
-		mode      Mode
-		text      string
-		train     bool
-		problem   string
+		installed  Pin
+		mode       Mode
+		text       string
+		candidates bool
+		problem    string
 	}{
-		"nothing":       {installed: PinQualified, train: true},
-		"qualified":     {installed: PinCompared, text: "qualified", train: true},
-		"its old name":  {installed: PinCompared, text: "proven", train: true},
-		"compared":      {installed: PinQualified, text: "compared"},
-		"off":           {installed: PinQualified, text: "off", problem: fmt.Sprintf(unreadable, "off")},
-		"unreadable":    {installed: PinQualified, text: "newest", problem: fmt.Sprintf(unreadable, "newest")},
-		"in audit mode": {installed: PinQualified, mode: Audit},
+		"nothing":       {installed: PinCandidate, candidates: true},
+		"candidate":     {installed: PinCompared, text: "candidate", candidates: true},
+		"its old name":  {installed: PinCompared, text: "qualified", candidates: true},
+		"compared":      {installed: PinCandidate, text: "compared"},
+		"off":           {installed: PinCandidate, text: "off", problem: fmt.Sprintf(unreadable, "off")},
+		"unreadable":    {installed: PinCandidate, text: "newest", problem: fmt.Sprintf(unreadable, "newest")},
+		"in audit mode": {installed: PinCandidate, mode: Audit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,7 +111,7 @@ func TestPinOfAnApplicationSet(t *testing.T) {
 				annotations[PinAnnotation] = tc.text
 			}
 			s := NewParser(Config{Pin: tc.installed, Mode: tc.mode}, atNoon).Of(withThreeSteps(annotations))
-			g.Expect(s.Train).To(Equal(tc.train))
+			g.Expect(s.Candidates).To(Equal(tc.candidates))
 			if tc.problem == "" {
 				g.Expect(s.Problems).To(BeEmpty())
 			} else {

@@ -8,32 +8,32 @@ type Pin int
 const (
 	// PinCompared pins to the revisions that Argo CD last compared the Application with.
 	PinCompared Pin = iota
-	// PinQualified pins to the newest revision that the order and every condition of the step allow, where that is not
+	// PinCandidate pins to the newest revision that the order and every condition of the step allow, where that is not
 	// the compared one. A rollout then goes on while commits land faster than rollouts complete.
-	PinQualified
+	PinCandidate
 )
 
-// proven is the name that PinQualified had before it looked at conditions.
-const proven = "proven"
+// qualified is an old name of PinCandidate.
+const qualified = "qualified"
 
-// ParsePin reads "compared" or "qualified"; "proven" is "qualified". On any other text it returns PinCompared,
+// ParsePin reads "compared" or "candidate"; "qualified" is "candidate". On any other text it returns PinCompared,
 // together with an error that names the valid values.
 func ParsePin(s string) (Pin, error) {
-	if s == proven {
-		return PinQualified, nil
+	if s == qualified {
+		return PinCandidate, nil
 	}
-	for _, p := range []Pin{PinCompared, PinQualified} {
+	for _, p := range []Pin{PinCompared, PinCandidate} {
 		if s == p.String() {
 			return p, nil
 		}
 	}
-	return PinCompared, fmt.Errorf("%q is not one of compared, qualified", s)
+	return PinCompared, fmt.Errorf("%q is not one of compared, candidate", s)
 }
 
 // String is the text that ParsePin reads.
 func (p Pin) String() string {
-	if p == PinQualified {
-		return "qualified"
+	if p == PinCandidate {
+		return "candidate"
 	}
 	return "compared"
 }

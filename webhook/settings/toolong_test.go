@@ -23,7 +23,7 @@ func TestWhatIsTooLongIsTheStrictest(t *testing.T) {
 	for name, strict := range map[string]func(s Settings) bool{
 		ModeAnnotation:        func(s Settings) bool { return s.Mode == Enforce && !s.Off },
 		RequireAnnotation:     func(s Settings) bool { return s.Require == policy.Require(0) },
-		PinAnnotation:         func(s Settings) bool { return !s.Train },
+		PinAnnotation:         func(s Settings) bool { return !s.Candidates },
 		BypassAnnotation:      func(s Settings) bool { return !s.Bypassed },
 		ExcludeAnnotation:     func(s Settings) bool { return len(s.Excluded) == 0 && s.Exclusion == "" },
 		PauseAnnotation:       func(s Settings) bool { return s.Conditions.Paused.All && s.Conditions.PausedWhy == "" },
@@ -44,9 +44,9 @@ func TestWhatIsTooLongIsTheStrictest(t *testing.T) {
 			}
 		}
 		g := NewWithT(t)
-		s := NewParser(Config{Mode: Audit, Pin: PinQualified}, atNoon).Of(withThreeSteps(all))
+		s := NewParser(Config{Mode: Audit, Pin: PinCandidate}, atNoon).Of(withThreeSteps(all))
 		if name == PinAnnotation {
-			s = NewParser(Config{Pin: PinQualified}, atNoon).Of(withThreeSteps(all))
+			s = NewParser(Config{Pin: PinCandidate}, atNoon).Of(withThreeSteps(all))
 		}
 		g.Expect(strict(s)).To(BeTrue(), name)
 		said := Problem{name, "unreadable, the strictest reading is used: it has 8193 bytes, more than 8192"}

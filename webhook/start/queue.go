@@ -98,7 +98,7 @@ func (q *Queue) Run(ctx context.Context) {
 			return
 		case next := <-q.waiting:
 			if !time.Now().Before(next.Until) {
-				q.observe.StartDone(Dropped) // another one has its place by now
+				q.observe.StartDone(Dropped) // another one has its slot by now
 				continue
 			}
 			if q.bucket.Wait(ctx) != nil {

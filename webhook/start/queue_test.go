@@ -70,7 +70,7 @@ func TestResults(t *testing.T) {
 		"it is written":                   {want: Started, written: 1},
 		"another one is terminated":       {ends: true, want: Terminated, written: 1},
 		"another replica leads by then":   {follows: true, want: Outdated},
-		"another one has its place":       {waited: 5 * time.Second, want: Dropped},
+		"another one has its slot":        {waited: 5 * time.Second, want: Dropped},
 		"it has changed before the read":  {err: ErrOutdated, want: Outdated, written: 1},
 		"it has changed before the write": {err: apierrors.NewConflict(applications, "prod", errors.New("version")), want: Outdated, written: 1},
 		"it is gone":                      {err: apierrors.NewNotFound(applications, "prod"), want: Outdated, written: 1},

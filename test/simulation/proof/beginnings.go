@@ -6,7 +6,7 @@ func (g *gate) beginnings() (all []world) {
 	w := world{now: gap}
 	for i := range int8(len(names)) {
 		w.apps[i] = g.of(application{number: i, at: none, health: missing})
-		w.cluster[i] = cluster{revision: none, before: none, health: missing, beforeHealth: missing}
+		w.cluster[i] = target{revision: none, before: none, health: missing, beforeHealth: missing}
 		w.truth[i].synced = none
 	}
 	w.restart()

@@ -15,7 +15,7 @@
 //
 // Real are the rule (policy.Evaluate, policy.Candidates), what stepgate remembers (history.Record), its reading of Applications
 // (argocd.Projection, argocd.Target), pins and stamps. Their glue (gate.go) is the one of package judge without JSON. Of 1024
-// judgments, one is made by webhook.Mutator and webhook.Gate as well, on siblings.Histories that were told the same from the
+// judgments, one is made by webhook.Mutator and webhook.Gate as well, on cluster.Histories that were told the same from the
 // last restart on (process.go); a difference is a panic.
 //
 // A start is early if an Application of an earlier step has not completed the commit: a sync of it has succeeded there, it was Healthy

@@ -94,7 +94,7 @@ func (x granted) move() move {
 	return move{kind: starts, app: x.app, how: uint8(x.ask), revision: x.revision}
 }
 
-// gate is stepgate as the world meets it: webhook.Mutator and webhook.Gate on judge.Judge and siblings.Reader, which are
+// gate is stepgate as the world meets it: webhook.Mutator and webhook.Gate on judge.Judge and cluster.Reader, which are
 // made anew for each state, and told what stepgate was told.
 type gate struct {
 	*objects
@@ -233,7 +233,7 @@ func (g *gate) written(w *world, m move) opText {
 func (g *gate) judge(w *world, x granted) *stored {
 	app := w.apps[x.app]
 	candidate := ""
-	if x.ask == byController && x.app > 0 && g.rule.Start && g.rule.Pin == settings.PinQualified {
+	if x.ask == byController && x.app > 0 && g.rule.Start && g.rule.Pin == settings.PinCandidate {
 		candidate = g.candidate(w, g.stored(app, x, ""))
 	}
 	next := g.stored(app, x, candidate)

@@ -113,7 +113,7 @@ func (w *world) moves(plan *Plan) (all []move) {
 }
 
 // changes is the health that comes next, by its place in healths.
-func (c *cluster) changes() uint8 {
+func (c *target) changes() uint8 {
 	if c.health == healthy {
 		return 1
 	}

@@ -23,16 +23,16 @@ import (
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // process is stepgate with the memory that it has in a state.
 type process struct {
-	*siblings.Histories
+	*cluster.Histories
 	g       *gate
 	w       *world
 	at      second
@@ -46,18 +46,18 @@ func (g *gate) process(w *world) *process {
 	if w == nil {
 		p.w = &world{}
 	}
-	p.Histories = siblings.NewHistories(p)
+	p.Histories = cluster.NewHistories(p)
 	config := settings.Config{
 		ServerAccounts: []string{serverAccount}, Pin: g.rule.Pin, Hold: true, Start: g.rule.Start, Account: stepgateAccount,
 	}
 	p.judge = judge.New(config, judge.Dependencies{
-		Live: judge.NewLiveEvaluator(siblings.NewReader(p, p)), Histories: p, Windows: nil, Clock: p,
+		Live: judge.NewLiveEvaluator(cluster.NewReader(p, p)), Histories: p, Windows: nil, Clock: p,
 	})
 	p.gate = webhook.NewGate(&course.Course{Judge: p.judge, Known: known{p}}, webhook.Dependencies{
-		Record: g.records.recorder(p), Lookup: siblings.NewLookup(p, p.Histories),
+		Record: g.records.recorder(p), Lookup: cluster.NewLookup(p, p.Histories),
 	})
 	p.mutator = webhook.NewMutator(p.gate)
-	p.Place(&g.project.ApplicationSet)
+	p.KeepSteps(&g.project.ApplicationSet)
 	var log []*told
 	for t := p.w.log; t != nil; t = t.before {
 		log = append(log, t)
@@ -172,7 +172,7 @@ func patched(op *argo.Operation, patches []jsonpatch.Operation) *argo.Operation 
 func (p *process) Now() time.Time                  { return p.at.time() }
 func (p *process) Since(t time.Time) time.Duration { return p.Now().Sub(t) }
 
-// Owned is siblings.Known.
+// Owned is cluster.Known.
 func (p *process) Owned(types.UID) []*argocd.Projection {
 	all := make([]*argocd.Projection, 0, len(names))
 	for _, app := range p.w.seen {
@@ -181,22 +181,22 @@ func (p *process) Owned(types.UID) []*argocd.Projection {
 	return all
 }
 
-// Set is siblings.Known.
-func (p *process) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
-	return p.g.project, siblings.Version{UID: setUID, ResourceVersion: "1"}
+// Set is cluster.Known.
+func (p *process) Set(types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
+	return p.g.project, cluster.Version{UID: setUID, ResourceVersion: "1"}
 }
 
-// ApplicationSet is siblings.Live.
+// ApplicationSet is cluster.Live.
 func (p *process) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
 	return p.g.project, nil
 }
 
-// SetVersion is siblings.Live.
-func (p *process) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
-	return siblings.Version{UID: setUID, ResourceVersion: "1"}, nil
+// SetVersion is cluster.Live.
+func (p *process) SetVersion(context.Context, types.NamespacedName, int) (cluster.Version, error) {
+	return cluster.Version{UID: setUID, ResourceVersion: "1"}, nil
 }
 
-// Application is siblings.Live.
+// Application is cluster.Live.
 func (p *process) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	for i, app := range p.w.apps {
 		if names[i] == name.Name {
@@ -206,12 +206,12 @@ func (p *process) Application(_ context.Context, name types.NamespacedName) (*ar
 	return nil, nil
 }
 
-// Versions is siblings.Live.
-func (p *process) Versions(_ context.Context, _ string, selector labels.Selector) (all []siblings.Version, err error) {
+// Versions is cluster.Live.
+func (p *process) Versions(_ context.Context, _ string, selector labels.Selector) (all []cluster.Version, err error) {
 	for _, app := range p.w.apps {
 		live := app.projection
 		if selector.Matches(labels.Set(live.Application.Labels)) {
-			all = append(all, siblings.Version{
+			all = append(all, cluster.Version{
 				Name: live.Name, UID: live.UID, Owner: live.Owner, ResourceVersion: live.ResourceVersion,
 				Labels: live.Application.Labels,
 			})

@@ -21,9 +21,9 @@ func TestNothingStartsEarly(t *testing.T) {
 	}
 	for name, plan := range map[string]Plan{
 		"pinned to the compared revision":    Plan{}.With(settings.PinCompared, false, 4+more),
-		"pinned to the newest candidate":     Plan{}.With(settings.PinQualified, false, 4+more),
+		"pinned to the newest candidate":     Plan{}.With(settings.PinCandidate, false, 4+more),
 		"with everything that goes wrong":    Plan{}.With(settings.PinCompared, true, 3+more),
-		"with that, and to the newest of it": Plan{}.With(settings.PinQualified, true, 3+more),
+		"with that, and to the newest of it": Plan{}.With(settings.PinCandidate, true, 3+more),
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan.Commits = 2
@@ -72,7 +72,7 @@ func TestADamageIsFound(t *testing.T) {
 			"qa starts a sync by the ApplicationSet controller of c1",
 		},
 		"something counts as completed that was not": {
-			Rule{Pin: settings.PinQualified, Start: true, Past: remembering()}, false, 0,
+			Rule{Pin: settings.PinCandidate, Start: true, Past: remembering()}, false, 0,
 			"prod starts a sync by the ApplicationSet controller of c1",
 		},
 	} {

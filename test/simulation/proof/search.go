@@ -26,7 +26,7 @@ type Plan struct {
 
 // With is the plan with another way to pin, and so many events. Who pins to the newest candidate starts syncs, too.
 func (p Plan) With(pin settings.Pin, wide bool, events int) Plan {
-	p.Pin, p.Start, p.Wide, p.Events = pin, pin == settings.PinQualified, wide, events
+	p.Pin, p.Start, p.Wide, p.Events = pin, pin == settings.PinCandidate, wide, events
 	return p
 }
 

@@ -4,8 +4,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/history"
 )
 
-// cluster is what is deployed of an Application.
-type cluster struct {
+// target is what is deployed of an Application.
+type target struct {
 	// revision is what is there, and pending says that no sync has succeeded that has deployed it.
 	revision revision
 	pending  bool
@@ -33,7 +33,7 @@ type world struct {
 	// git is the newest commit.
 	git     revision
 	apps    [3]*object
-	cluster [3]cluster
+	cluster [3]target
 	truth   [3]truth
 	// seen are the Applications as the watch of stepgate has brought them. Where it is stalled, late are the writes that it
 	// has not brought, oldest first.

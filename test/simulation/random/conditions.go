@@ -26,7 +26,7 @@ func ofConditions(version string) *rapid.Generator[*simulation.Scenario] {
 			Poll:     pick(t, "poll", 180*time.Second, 180*time.Second, 0),
 			Requeue:  pick(t, "requeue", 0, 0, 180*time.Second),
 			Replicas: pick(t, "replicas", 1, 2),
-			Pin:      pick(t, "pin", "", "", "", "", "qualified", "qualified"),
+			Pin:      pick(t, "pin", "", "", "", "", "candidate", "candidate"),
 			FourEyes: pick(t, "four eyes", false, false, true),
 			Jitter:   uint32(pick(t, "jitter", 0, 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}

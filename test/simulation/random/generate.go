@@ -27,7 +27,7 @@ func ofHistories(version string) *rapid.Generator[*simulation.Scenario] {
 			// Most findings need no second replica.
 			Replicas:     pick(t, "replicas", 1, 1, 1, 2),
 			RetryRefresh: pick(t, "retry refresh", false, false, false, false, true),
-			Pin:          pick(t, "pin", "", "", "", "", "", "qualified"),
+			Pin:          pick(t, "pin", "", "", "", "", "", "candidate"),
 			Refuses:      pick(t, "refuses", false, false, false, false, false, false, false, false, false, true),
 			Jitter:       uint32(pick(t, "jitter", 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}

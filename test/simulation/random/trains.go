@@ -29,7 +29,7 @@ func ofTrains(version string) *rapid.Generator[*simulation.Scenario] {
 			Layout:   pick(t, "layout", "shared", "shared", "shared", "shared", "own", "values", "hydrated"),
 			Poll:     pick(t, "poll", 180*time.Second, 180*time.Second, 0),
 			Replicas: pick(t, "replicas", 1, 2, 2),
-			Pin:      pick(t, "pin", "qualified", "qualified", "qualified", ""),
+			Pin:      pick(t, "pin", "candidate", "candidate", "candidate", ""),
 			Jitter:   uint32(pick(t, "jitter", 0, 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}
 		s.NoGrace = noGrace(t, s.Version)

@@ -40,8 +40,8 @@ func explore(page *report.Page, plan proof.Plan, wide int) error {
 	page.Line("%-10s %-5s %7s %5s %10s %12s %12s %10s %10s %6s", "pin", "wide", "events", "of", "states", "for stepgate",
 		"judged", "confirmed", "took", "early")
 	for _, p := range []proof.Plan{
-		plan.With(settings.PinCompared, false, plan.Events), plan.With(settings.PinQualified, false, plan.Events),
-		plan.With(settings.PinCompared, true, wide), plan.With(settings.PinQualified, true, wide),
+		plan.With(settings.PinCompared, false, plan.Events), plan.With(settings.PinCandidate, false, plan.Events),
+		plan.With(settings.PinCompared, true, wide), plan.With(settings.PinCandidate, true, wide),
 	} {
 		f := proof.Explore(p)
 		early := 0

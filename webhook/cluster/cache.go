@@ -1,0 +1,248 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+const (
+	ownerIndex = "owner"
+	afterIndex = "after"
+	aloneIndex = "alone"
+)
+
+// Cache holds the part of every Application and ApplicationSet that decisions need, kept up to date by watches. It may
+// lag behind the API server by any time. It only ever makes a decision cheaper or stricter: live reads confirm what it
+// says, or show that it is current.
+//
+// Its Histories are what the watches of Applications have seen.
+type Cache struct {
+	*Histories
+	// changed is told the ApplicationSet of every event; it must not block.
+	changed     func(set types.NamespacedName)
+	stores      []stores
+	controllers []cache.Controller
+	// projects is nil unless they are watched, too.
+	projects *projects
+	arrivals arrivals
+}
+
+// Source lists and watches the objects of a Cache, in all namespaces or in one.
+type Source struct{ Applications, ApplicationSets cache.ListerWatcher }
+
+// stores hold the objects of one Source.
+type stores struct{ applications, sets cache.Indexer }
+
+// NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
+func NewCache(sources ...Source) *Cache {
+	c := &Cache{Histories: NewHistories(clock.RealClock{}), changed: func(types.NamespacedName) {}}
+	for _, s := range sources {
+		c.stores = append(c.stores, stores{
+			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{
+				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, afterIndex: after,
+				aloneIndex: followsAlone,
+			}),
+			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), cache.Indexers{afterIndex: after}),
+		})
+	}
+	return c
+}
+
+// owner is the UID of the ApplicationSet, or its own for an Application that has none and comes after others.
+func owner(object any) ([]string, error) {
+	p, ok := object.(*argocd.Projection)
+	switch {
+	case ok && p.Owner != "":
+		return []string{string(p.Owner)}, nil
+	case ok && p.FollowsAlone():
+		return []string{string(p.UID)}, nil
+	}
+	return nil, nil
+}
+
+func (c *Cache) watch(
+	source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers,
+) cache.Indexer {
+	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: paged{cache.ToListerWatcherWithContext(source)}, ObjectType: object, Handler: handler,
+		Transform: transform, Indexers: indexers,
+	})
+	c.controllers = append(c.controllers, controller)
+	return store.(cache.Indexer)
+}
+
+// OnChange has f told the ApplicationSet that an event is about: its own, one of an Application of it, or one of the
+// sync windows of their project. f must not block. OnChange is called before Run.
+func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
+
+// applications handles the events of Applications.
+func (c *Cache) applications() cache.ResourceEventHandler {
+	return onEvery(func(before, object any, is event) {
+		c.arrivals.arrived()
+		p, ok := object.(*argocd.Projection)
+		switch {
+		case !ok:
+			return
+		case is == gone:
+			c.Forget(p)
+		case is == listed:
+			c.Listed(p)
+		default:
+			c.Observe(p)
+		}
+		was, _ := before.(*argocd.Projection)
+		if p.Set != "" || p.FollowsAlone() || was != nil && was.FollowsAlone() {
+			c.changed(p.Key())
+		}
+		c.followed(p.Names()...)
+	})
+}
+
+// sets handles the events of ApplicationSets.
+func (c *Cache) sets() cache.ResourceEventHandler {
+	return onEvery(func(_, object any, is event) {
+		if set, ok := object.(*setProjection); ok {
+			if is == gone {
+				c.ForgetSteps(&set.set.ApplicationSet)
+			} else {
+				c.KeepSteps(&set.set.ApplicationSet)
+			}
+			name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+			c.changed(name)
+			c.followed(name)
+		}
+	})
+}
+
+// Run watches until ctx is done.
+func (c *Cache) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, controller := range c.controllers {
+		running.Go(func() { controller.RunWithContext(ctx) })
+	}
+	if c.projects != nil {
+		running.Go(func() { c.projects.controller.RunWithContext(ctx) })
+	}
+	running.Wait()
+}
+
+// Synced reports whether the first lists are complete. It does not wait for AppProjects that may not be listed.
+func (c *Cache) Synced() bool {
+	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool {
+		return !controller.HasSynced()
+	})
+}
+
+// Watched are the resourceVersions up to which the watches of a Source have told everything; empty before the first
+// list. Every event raises them, and where there are none, the API server's bookmarks do, about once a minute.
+type Watched struct{ Applications, ApplicationSets string }
+
+// Watched returns how far the watches are, in the order of the sources.
+func (c *Cache) Watched() []Watched {
+	all := make([]Watched, 0, len(c.stores))
+	for i := range c.stores { // each has two controllers
+		all = append(all, Watched{
+			Applications:    c.controllers[2*i].LastSyncResourceVersion(),
+			ApplicationSets: c.controllers[2*i+1].LastSyncResourceVersion(),
+		})
+	}
+	return all
+}
+
+// Owned returns the Applications that an ApplicationSet controls, as last watched.
+func (c *Cache) Owned(owner types.UID) []*argocd.Projection {
+	var known []*argocd.Projection
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(ownerIndex, string(owner))
+		if err != nil {
+			return nil // there is such an index; knowing nothing only costs reads
+		}
+		known = slices.Grow(known, len(objects))
+		for _, o := range objects {
+			if p, ok := o.(*argocd.Projection); ok {
+				known = append(known, p)
+			}
+		}
+	}
+	return known
+}
+
+// Selected counts the Applications of a namespace that a selector selects, as last watched, up to most.
+func (c *Cache) Selected(namespace string, selector labels.Selector, most int) int {
+	n := 0
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(cache.NamespaceIndex, namespace)
+		if err != nil {
+			return 0 // there is such an index
+		}
+		for _, o := range objects {
+			if p, ok := o.(*argocd.Projection); ok && selector.Matches(labels.Set(p.Application.Labels)) {
+				n++
+			}
+			if n >= most {
+				return n
+			}
+		}
+	}
+	return n
+}
+
+// Set returns an ApplicationSet, and its version; nil when none is known.
+func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version) {
+	for _, s := range c.stores {
+		object, _, err := s.sets.GetByKey(name.String())
+		if err != nil {
+			break // not knowing only costs a read
+		}
+		if set, ok := object.(*setProjection); ok {
+			return set.set, Version{Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion}
+		}
+	}
+	return nil, Version{}
+}
+
+// Sets returns all ApplicationSets.
+func (c *Cache) Sets() []*argocd.ApplicationSet {
+	var all []*argocd.ApplicationSet
+	for _, s := range c.stores {
+		for _, object := range s.sets.List() {
+			if set, ok := object.(*setProjection); ok {
+				all = append(all, set.set)
+			}
+		}
+	}
+	return all
+}
+
+// Application returns an Application, as last watched; nil when none is known.
+func (c *Cache) Application(name types.NamespacedName) *argocd.Projection {
+	for _, s := range c.stores {
+		object, _, err := s.applications.GetByKey(name.String())
+		if p, ok := object.(*argocd.Projection); err == nil && ok {
+			return p
+		}
+	}
+	return nil
+}
+
+// Compared reports whether a comparison of an Application was seen after a position.
+func (c *Cache) Compared(app types.NamespacedName, position uint64) bool {
+	p := c.Application(app)
+	return p != nil && c.ComparedSince(p.UID, position)
+}
+
+// Requested reports whether a refresh of an Application was seen to be requested after a position.
+func (c *Cache) Requested(app types.NamespacedName, position uint64) bool {
+	p := c.Application(app)
+	return p != nil && c.RequestedSince(p.UID, position)
+}

@@ -1,0 +1,9 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/stepgate/stepgate/test/patience"
+)
+
+func TestMain(m *testing.M) { patience.Main(m) }

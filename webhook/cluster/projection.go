@@ -1,0 +1,39 @@
+package cluster
+
+import (
+	"fmt"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// setProjection is an ApplicationSet for the informer's store. Its metadata is as short as a Projection's.
+type setProjection struct {
+	metav1.ObjectMeta
+	set *argocd.ApplicationSet
+}
+
+// transform is what an informer applies to every object before it stores it.
+func transform(object any) (any, error) {
+	switch o := object.(type) {
+	case *argo.Application:
+		return argocd.NewProjection(o), nil
+	case *argo.ApplicationSet:
+		return &setProjection{ObjectMeta: argocd.Identity(o), set: argocd.NewApplicationSet(o)}, nil
+	case *argo.AppProject:
+		return &projectProjection{ObjectMeta: argocd.Identity(o), windows: argocd.SyncWindows(o)}, nil
+	case *argocd.Projection, *setProjection, *projectProjection:
+		return o, nil // an informer may apply it twice
+	}
+	return nil, fmt.Errorf("a watch of Argo CD's objects gave a %T", object)
+}
+
+func controllerOf(object metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return owner.UID
+	}
+	return ""
+}

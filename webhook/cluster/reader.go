@@ -1,0 +1,298 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// fewRecorded is the number of recorded Applications up to which a GET of an ApplicationSet is cheap: the API server
+// decodes and encodes all of it. Above that number the Reader reads its version first.
+const fewRecorded = 20
+
+// maxConcurrentGets is how many Applications one decision reads at a time.
+const maxConcurrentGets = 8
+
+// Version is the metadata of one live Application or ApplicationSet.
+type Version struct {
+	Name            string
+	UID, Owner      types.UID
+	ResourceVersion string
+	Labels          map[string]string
+}
+
+// Live are the reads at the API server. Each is linearizable (resourceVersion unset), and complete or an error.
+type Live interface {
+	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
+	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
+	// SetVersion reads the metadata of one ApplicationSet, which was last known to record so many Applications; the
+	// zero Version without an error means that there is none.
+	SetVersion(ctx context.Context, name types.NamespacedName, recorded int) (Version, error)
+	// Application reads one Application; nil without an error means that it does not exist.
+	Application(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error)
+	// Versions lists the metadata of the Applications that a selector selects.
+	Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error)
+}
+
+// Known gives objects as last watched, without a read; they may be out of date.
+type Known interface {
+	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, not its elements.
+	Owned(owner types.UID) []*argocd.Projection
+	// Siblings returns those of its namespace with their steps. Callers share the slice. It may be a
+	// moment older than Owned.
+	Siblings(set *policy.ApplicationSet) []policy.Sibling
+	// InSteps gives Applications their steps of an ApplicationSet.
+	InSteps(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling
+	// Set returns an ApplicationSet, and its version; nil when none is known. It is only read.
+	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
+}
+
+// Reader reads an ApplicationSet and its Applications at the price of a few small reads. It trusts live reads only:
+//
+//   - It reads the ApplicationSet live. Unless it is small, a live read of its metadata tells the resourceVersion first: the
+//     known ApplicationSet at that version is current.
+//   - Known costs nothing and may be out of date. A caller may only deny by it, after a live GET of the blocker.
+//   - Current lists metadata live, which tells every sibling's resourceVersion. A known sibling at that version is
+//     current. Current reads the others live. Where the LIST would be long, a Barrier proves all at once, if there is one.
+type Reader struct {
+	// live is trusted.
+	live Live
+	// known is never trusted alone.
+	known Known
+	// barrier proves what is known where a LIST would return more than above Applications; nil if there is none, and
+	// live reads prove it.
+	barrier  *Barrier
+	selected Selected
+	above    int
+	sets     *batches[*argocd.ApplicationSet]
+	versions *batches[[]Version]
+}
+
+// NewReader returns a Reader.
+func NewReader(live Live, known Known) *Reader {
+	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
+}
+
+// Selected counts the known Applications of a namespace that a selector selects, up to most. A LIST returns them
+// whichever ApplicationSet they belong to.
+type Selected interface {
+	Selected(namespace string, selector labels.Selector, most int) int
+}
+
+// WithBarrier makes the Reader prove the siblings by a Barrier where a LIST would return more than so many
+// Applications. Its watch is the one that known is from.
+func (r *Reader) WithBarrier(b *Barrier, selected Selected, above int) *Reader {
+	r.barrier, r.selected, r.above = b, selected, above
+	return r
+}
+
+// unknownSets is the group of shared reads of the ApplicationSets of a namespace that are not known: reads of made-up
+// names do not delay the others.
+const unknownSets = "/unknown"
+
+// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
+func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	group := name.Namespace
+	if known, _ := r.known.Set(name); known == nil {
+		group += unknownSets
+	}
+	return r.sets.do(ctx, group, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
+		known, at := r.known.Set(name)
+		if known == nil || len(known.Recorded) <= fewRecorded {
+			return r.live.ApplicationSet(ctx, name)
+		}
+		now, err := r.live.SetVersion(ctx, name, len(known.Recorded))
+		if err != nil {
+			return nil, err
+		}
+		if now.UID == at.UID && now.ResourceVersion == at.ResourceVersion {
+			return known, nil
+		}
+		return r.live.ApplicationSet(ctx, name)
+	})
+}
+
+// Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. Callers share the
+// slice, and must not change it.
+func (r *Reader) Known(set *policy.ApplicationSet) []policy.Sibling { return r.known.Siblings(set) }
+
+// Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
+// controls no Application of that name.
+func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error) {
+	app, err := r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
+	if err != nil || app == nil || string(app.Owner) != set.UID {
+		return nil, err
+	}
+	return app, nil
+}
+
+// Alone reads an Application live, whoever controls it; nil without an error means that it does not exist.
+func (r *Reader) Alone(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error) {
+	return r.live.Application(ctx, name)
+}
+
+// Members returns all live Applications of an ApplicationSet. It does not read the known ones that are still current. A
+// partial answer is an error.
+func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
+	all := labels.Everything()
+	versions, err := r.versions.do(ctx, set.Namespace, all.String(), func(ctx context.Context) ([]Version, error) {
+		return r.live.Versions(ctx, set.Namespace, all)
+	})
+	if err != nil {
+		return nil, err
+	}
+	known := byName(r.known.Owned(types.UID(set.UID)))
+	var current []*argocd.Projection
+	var outdated []string
+	for _, v := range versions {
+		switch p := known[v.Name]; {
+		case string(v.Owner) != set.UID:
+		case v.is(p):
+			current = append(current, p)
+		default:
+			outdated = append(outdated, v.Name)
+		}
+	}
+	anew, err := r.gets(ctx, set, outdated)
+	return append(current, anew...), err
+}
+
+// is reports whether a known Application is the live one.
+func (v *Version) is(p *argocd.Projection) bool {
+	return p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion
+}
+
+func byName(known []*argocd.Projection) map[string]*argocd.Projection {
+	names := make(map[string]*argocd.Projection, len(known)+1)
+	for _, p := range known {
+		names[p.Name] = p
+	}
+	return names
+}
+
+// Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and
+// labels only. It does not read the known siblings that are still current, nor one that the caller has just read; read
+// may be nil. A partial answer is an error.
+func (r *Reader) Current(
+	ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection,
+) ([]policy.Sibling, error) {
+	selector, exact := selectorFor(set.Steps[:step])
+	if !exact {
+		selector = labels.Everything()
+	}
+	if r.barrier != nil && r.isLong(set, step, selector) && r.barrier.Pass(ctx) == nil {
+		return r.proven(set), nil
+	}
+	versions, err := r.versions.do(ctx, set.Namespace, selector.String(), func(ctx context.Context) ([]Version, error) {
+		return r.live.Versions(ctx, set.Namespace, selector)
+	})
+	if err != nil {
+		return nil, err
+	}
+	current, outdated := r.split(versions, set, step, read)
+	if exact {
+		outdated = append(outdated, unlisted(versions, set, step)...)
+	}
+	anew, err := r.read(ctx, set, outdated)
+	return append(current, anew...), err
+}
+
+// proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner
+// reference means nothing there.
+func (r *Reader) proven(set *policy.ApplicationSet) []policy.Sibling {
+	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool {
+		return p.Namespace != set.Namespace
+	})
+	return r.known.InSteps(set, owned)
+}
+
+// isLong reports whether a LIST would return more than above Applications. Those of the ApplicationSet are counted
+// first: that costs least.
+func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Selector) bool {
+	own := 0
+	for _, s := range r.known.Siblings(set) {
+		if 0 <= s.Step && s.Step < step {
+			own++
+		}
+	}
+	return own > r.above || r.selected.Selected(set.Namespace, selector, r.above+1) > r.above
+}
+
+// split separates the listed siblings whose known state is current from the names of those that have to be read.
+func (r *Reader) split(
+	versions []Version, set *policy.ApplicationSet, step int, read *argocd.Projection,
+) (current []policy.Sibling, outdated []string) {
+	known := byName(r.known.Owned(types.UID(set.UID)))
+	if read != nil {
+		known[read.Name] = read
+	}
+	for _, v := range versions {
+		if string(v.Owner) != set.UID {
+			continue
+		}
+		if p := known[v.Name]; v.is(p) {
+			current = append(current, set.Sibling(&p.Application))
+			continue
+		}
+		if listed := set.Sibling(&policy.Application{Name: v.Name, Labels: v.Labels}); !listed.Before(step) {
+			current = append(current, listed)
+		} else {
+			outdated = append(outdated, v.Name)
+		}
+	}
+	return current, outdated
+}
+
+// unlisted are the Applications that the ApplicationSet's status records under a step before step and a LIST with a
+// selector lacks: somebody may have changed their labels.
+func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string {
+	listed := make(map[string]bool, len(versions))
+	for _, v := range versions {
+		if string(v.Owner) == set.UID {
+			listed[v.Name] = true
+		}
+	}
+	var names []string
+	for name, recorded := range set.Recorded {
+		if recorded.Step > 0 && recorded.Step <= step && !listed[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// read reads Applications live, and gives them their steps.
+func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
+	found, err := r.gets(ctx, set, names)
+	if err != nil {
+		return nil, err
+	}
+	read := make([]policy.Sibling, 0, len(found))
+	for _, p := range found {
+		read = append(read, set.Sibling(&p.Application))
+	}
+	return read, nil
+}
+
+// gets reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
+func (r *Reader) gets(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*argocd.Projection, error) {
+	found := make([]*argocd.Projection, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentGets)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.Application(ctx, set, name) })
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(p *argocd.Projection) bool { return p == nil }), nil
+}

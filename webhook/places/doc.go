@@ -1,4 +1,0 @@
-// Package places keeps maxUpdate: whoever starts the sync of an Application takes one of the places of its step, by
-// compare-and-swap on one object for each ApplicationSet, and the live state of the Application frees it. It judges
-// nothing: the handlers ask it about writes that the rule allows. Where it cannot read or write there is no decision.
-package places

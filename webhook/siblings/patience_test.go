@@ -1,9 +1,0 @@
-package siblings
-
-import (
-	"testing"
-
-	"github.com/stepgate/stepgate/test/patience"
-)
-
-func TestMain(m *testing.M) { patience.Main(m) }
