@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -88,6 +89,12 @@ func check(s *Subject, options Options) *checker {
 		c.result.Kind = "Application"
 		return c
 	}
+	if missing := s.missing(); missing != "" {
+		c.found("invalid-object", to("spec"), "The ApplicationSet has no "+missing+": the API server refuses it.").Remedy =
+			"Add what is missing. If this is a patch of Kustomize, give lint what kustomize build writes."
+		c.unknownFields()
+		return c
+	}
 	c.steps = argocd.NewApplicationSet(s.Set).Steps
 	c.result.Steps = len(c.steps)
 	c.name()
@@ -96,8 +103,24 @@ func check(s *Subject, options Options) *checker {
 	if len(c.steps) > 0 {
 		c.checkSteps()
 	}
+	c.syncWaves()
 	c.annotations()
 	return c
+}
+
+// missing names the fields that an ApplicationSet has to have, and that its text does not.
+func (s *Subject) missing() string {
+	if s.node == nil {
+		return ""
+	}
+	var missing []string
+	spec := render.Child(s.node, "spec")
+	for _, field := range []string{"generators", "template"} {
+		if spec == nil || render.Child(spec, field) == nil {
+			missing = append(missing, "spec."+field)
+		}
+	}
+	return strings.Join(missing, " and no ")
 }
 
 // name looks at the name of the ApplicationSet itself.

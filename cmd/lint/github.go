@@ -3,6 +3,8 @@ package lint
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
 // GitHub is the report as workflow commands of GitHub Actions, one in each line: annotations of the lines of a pull
@@ -36,7 +38,7 @@ var (
 
 func command(level, file string, line int, title, message string) string {
 	var properties []string
-	if file != "" && file != stdinName {
+	if file != "" && file != render.StdinName {
 		properties = append(properties, "file="+escapeProperty.Replace(file))
 		if line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", line))

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
@@ -21,6 +22,7 @@ metadata: {name: other}
 spec:
   generators: []
   strategy: {type: rollingSync}
+  template: {}
 `
 
 func application(name, env, owner string) string {
@@ -29,6 +31,14 @@ func application(name, env, owner string) string {
 	if owner != "" {
 		text += "  ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: " + owner +
 			", uid: '7', controller: true}]\n"
+	}
+	return text
+}
+
+// cutOut leaves out parts of a text.
+func cutOut(text string, parts ...string) string {
+	for _, part := range parts {
+		text = strings.Replace(text, part, "", 1)
 	}
 	return text
 }
@@ -49,14 +59,20 @@ func TestInput(t *testing.T) {
 		"a list":                             {text: "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(bad), "\n", "\n  ") + "\n- {kind: Secret}\n", want: []string{wrongAt("9")}, sets: 1, other: 1},
 		"a bare list":                        {text: "- " + strings.ReplaceAll(strings.TrimSpace(bad), "\n", "\n  ") + "\n- {kind: Secret}\n", want: []string{wrongAt("6")}, sets: 1, other: 1},
 		"a bare list of a playbook":          {text: "- hosts: all\n  tasks: []\n", other: 1},
-		"JSON, with tabs":                    {text: "{\"kind\": \"x\"}\n{\n\t\"apiVersion\": \"argoproj.io/v1alpha1\",\n\t\"kind\": \"ApplicationSet\",\n\t\"metadata\": {\"name\": \"a\"}, \"spec\": {\n\t\"strategy\": {\"type\": \"rollingSync\"}}}", want: []string{wrongAt("6")}, sets: 1, other: 1},
+		"JSON, with tabs":                    {text: "{\"kind\": \"x\"}\n{\n\t\"apiVersion\": \"argoproj.io/v1alpha1\",\n\t\"kind\": \"ApplicationSet\",\n\t\"metadata\": {\"name\": \"a\"}, \"spec\": {\"generators\": [], \"template\": {},\n\t\"strategy\": {\"type\": \"rollingSync\"}}}", want: []string{wrongAt("6")}, sets: 1, other: 1},
 		"another version":                    {text: strings.Replace(bad, "v1alpha1", "v1", 1), failures: []string{"guestbook.yaml:1 (document 1): an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"}},
-		"another group":                      {text: strings.Replace(bad, "argoproj.io/", "example.com/", 1), other: 1},
+		"another group":                      {text: strings.Replace(bad, "ApplicationSet", "Other", 1), other: 1},
 		"values of a chart":                  {text: "replicas: 2\n", other: 1},
-		"a text":                             {text: "hello\n", other: 1},
+		"a text":                             {text: "hello\n", failures: []string{"guestbook.yaml:1 (document 1): it is no Kubernetes object"}},
 		"broken YAML":                        {text: "a: b\n---\na: [\n---\n" + bad, want: []string{wrongAt("10")}, sets: 1, other: 1, failures: []string{"guestbook.yaml:3 (document 2): not valid YAML: did not find expected node content"}},
-		"a Helm template":                    {text: "a: b\n---\n{{- if .Values.x }}\na: c\n{{- end }}\n", other: 1, failures: []string{"guestbook.yaml:3 (document 2): a Helm template, and not YAML (did not find expected node content): render it first, with helm template, and give lint the output"}},
-		"a field twice":                      {text: strings.Replace(bad, "  generators: []", "  generators: []\n  generators: []", 1), failures: []string{`guestbook.yaml:6 (document 1): not valid YAML: key "generators" already set in map`}},
+		"a Helm template":                    {text: "a: b\n---\n{{- if .Values.x }}\na: c\n{{- end }}\n", other: 1, failures: []string{"guestbook.yaml:3 (document 2): a Helm template, and not YAML (did not find expected node content): render it first, with helm template, and give the output"}},
+		"a field twice":                      {text: strings.Replace(bad, "  generators: []", "  generators: []\n  generators: []", 1), failures: []string{`guestbook.yaml:6 (document 1): the field "generators" is here twice, and the API server takes the last one: remove the other, or see whether a dash is missing`}},
+		"merged keys":                        {text: strings.Replace(bad, "generators: []", "generators: [{list: {elements: [&a {env: dev}, {<<: *a, env: prod}]}}]", 1), want: []string{wrongAt("6")}, sets: 1},
+		"a kind":                             {text: strings.Replace(bad, "ApplicationSet", "Applicationset", 1), failures: []string{`guestbook.yaml:1 (document 1): the kind "Applicationset" does not exist: did you mean ApplicationSet?`}},
+		"a group":                            {text: strings.Replace(bad, "argoproj.io/", "argoproj.com/", 1), failures: []string{`guestbook.yaml:1 (document 1): the apiVersion "argoproj.com/v1alpha1" of an ApplicationSet does not exist: write argoproj.io/v1alpha1`}},
+		"a tab":                              {text: "a:\n\tb: c\n", failures: []string{"guestbook.yaml:2 (document 1): not valid YAML: the line begins with a tab; indent it with spaces"}},
+		"a patch":                            {text: cutOut(bad, "  generators: []\n", "  template: {}\n"), want: []string{"invalid-object 4 spec: The ApplicationSet has no spec.generators and no spec.template: the API server refuses it."}, sets: 1},
+		"a Kustomization":                    {text: "kind: Kustomization\nresources: [a]\n", other: 1},
 		"Applications that it owns": {
 			text: good + "---\n" + application("guestbook-dev", "dev", "guestbook") + "---\n" + application("guestbook-prod", "prod", "guestbook") + "---\n" + application("x", "z", "other"), sets: 1, other: 1,
 		},
@@ -98,9 +114,10 @@ func TestFiles(t *testing.T) {
 	}
 	var in Input
 	in.File(dir, nil)
-	in.File(Stdin, strings.NewReader(bad))
+	in.File(render.Stdin, strings.NewReader(bad))
 	in.File(filepath.Join(dir, "nothing.yaml"), nil)
 	in.File(filepath.Join(dir, "empty"), nil)
+	in.take()
 	var files []string
 	for _, s := range in.Subjects {
 		files = append(files, strings.TrimPrefix(s.File, dir+"/"))

@@ -48,6 +48,7 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 // those that nobody owns, as argocd appset generate prints them. An Application that comes after others by itself is
 // looked at by itself. It counts the others.
 func (in *Input) Link() {
+	in.take()
 	byName := map[string][]*Subject{}
 	for _, s := range in.Subjects {
 		byName[s.Set.Name] = append(byName[s.Set.Name], s)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
 )
@@ -111,7 +112,7 @@ func TestSARIF(t *testing.T) {
 func TestSARIFLocations(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(physical("", 1, 1)).To(BeNil())
-	g.Expect(physical(stdinName, 1, 1)).To(BeNil())
+	g.Expect(physical(render.StdinName, 1, 1)).To(BeNil())
 	g.Expect(physical("a b/ü.yaml", 0, 0)).To(Equal(&sarifPhysical{ArtifactLocation: sarifArtifact{"a%20b/%C3%BC.yaml"}}))
 	g.Expect(physical("/x/a.yaml", 2, 3)).To(Equal(&sarifPhysical{
 		ArtifactLocation: sarifArtifact{"file:///x/a.yaml"}, Region: &sarifRegion{2, 3},
@@ -124,7 +125,7 @@ func TestGitHubEscapes(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(command("error", "a,b:c%.yaml", 3, "x: y",
 		"100%\r\nnext: a, b")).To(Equal("::error file=a%2Cb%3Ac%25.yaml,line=3,title=x%3A y::100%25%0D%0Anext: a, b"))
-	g.Expect(command("notice", stdinName, 3, "t", "m")).To(Equal("::notice title=t::m"))
+	g.Expect(command("notice", render.StdinName, 3, "t", "m")).To(Equal("::notice title=t::m"))
 }
 
 // The copy that the printers make shares nothing with the report.

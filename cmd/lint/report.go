@@ -2,7 +2,6 @@ package lint
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -71,28 +70,6 @@ type Gap struct {
 	// Subject is a short name for it, as in the last line of the text.
 	Subject string `json:"subject"`
 	Message string `json:"message"`
-}
-
-// Failure is an input that could not be read.
-type Failure struct {
-	File     string `json:"file"`
-	Document int    `json:"document,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Message  string `json:"message"`
-}
-
-// Error is the failure in one line.
-func (f Failure) Error() string { return f.where() + ": " + f.Message }
-
-func (f Failure) where() string {
-	where := f.File
-	if f.Line > 0 {
-		where += fmt.Sprintf(":%d", f.Line)
-	}
-	if f.Document > 0 {
-		where += fmt.Sprintf(" (document %d)", f.Document)
-	}
-	return where
 }
 
 // NewReport sums up results.

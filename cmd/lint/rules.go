@@ -220,6 +220,12 @@ func maxUpdateRules() []Rule {
 func syncRules() []Rule {
 	return []Rule{
 		{
+			"sync-wave", Note, "A sync wave on generated Applications",
+			"Argo CD puts the resources of one sync in order by their waves. The ApplicationSet controller makes each " +
+				"Application by itself, and does not read them.",
+			"Write the order as steps: a label of the Applications, and spec.strategy.rollingSync.steps that select it.",
+		},
+		{
 			"automated-disabled", Note, "Automated sync that is switched off",
 			"With progressive syncs the ApplicationSet controller sets automated.enabled to false in every Application, and " +
 				"starts the syncs itself. It takes over prune.",

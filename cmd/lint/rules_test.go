@@ -30,7 +30,19 @@ var rows = map[string]row{
 	"a label that is a number": {
 		[]string{`values: [dev]`, `values: [dev, 1]`},
 		[]string{
-			`invalid-object 22 ` + steps + `[0].matchExpressions[0].values[1]: The field spec.strategy.rollingSync.steps.matchExpressions.values is of the wrong type (number). It has to be a text: put it in quotes.`,
+			`invalid-object 22 ` + steps + `[0].matchExpressions[0].values[1]: The field ` + steps + `[0].matchExpressions[0].values[1] is of the wrong type (number). It has to be a text: put it in quotes.`,
+		},
+	},
+	"an annotation that is a number": {
+		[]string{"    stepgate.io/require: health\n", "    stepgate.io/require: health\n    stepgate.io/approve: 3\n"},
+		[]string{
+			`invalid-object 8 metadata.annotations["stepgate.io/approve"]: The field metadata.annotations["stepgate.io/approve"] is of the wrong type (number). It has to be a text: put it in quotes.`,
+		},
+	},
+	"a sync wave": {
+		[]string{"    metadata:\n      name:", "    metadata:\n      annotations: {argocd.argoproj.io/sync-wave: '2'}\n      name:"},
+		[]string{
+			`sync-wave 28 spec.template.metadata.annotations["argocd.argoproj.io/sync-wave"]: The sync wave 2 of generated Applications orders nothing.`,
 		},
 	},
 	"a misspelt maxUpdate": {

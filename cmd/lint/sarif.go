@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
@@ -139,7 +140,7 @@ func (r Result) location(f Finding) sarifLocation {
 }
 
 func physical(file string, line, column int) *sarifPhysical {
-	if file == "" || file == stdinName {
+	if file == "" || file == render.StdinName {
 		return nil
 	}
 	uri := url.URL{Path: file}

@@ -52,6 +52,7 @@ func (c *checker) strategy() {
 var wishes = map[string]string{
 	"minReadySeconds": settings.SoakAnnotation, "delaySeconds": settings.SoakAnnotation, "pause": settings.PauseAnnotation,
 	"paused": settings.PauseAnnotation, "requiresApproval": settings.ApproveAnnotation,
+	"parallelGroups": settings.TrackAnnotation,
 }
 
 // places are the fields of the strategy of Argo CD v3.5.7, and where each of them belongs.

@@ -75,6 +75,20 @@ func (c *checker) ignoredByController() bool {
 	return c.Live && len(c.Applications) > 0 && len(c.Set.Status.ApplicationStatus) == 0
 }
 
+// syncWave is the annotation by which Argo CD puts the resources of one sync in order.
+const syncWave = "argocd.argoproj.io/sync-wave"
+
+// syncWaves reports sync waves of the Applications: they look like an order.
+func (c *checker) syncWaves() {
+	for _, t := range c.templates() {
+		if wave := t.template.Annotations[syncWave]; wave != "" && !c.alone {
+			c.found("sync-wave", t.path.and("metadata", "annotations", syncWave), fmt.Sprintf(
+				"The sync wave %s of generated Applications orders nothing.", short(wave)))
+			return
+		}
+	}
+}
+
 // placed is a template, and where it is.
 type placed struct {
 	path     Path

@@ -44,8 +44,12 @@ func (r Result) lines(s screen.Screen) []string {
 		lines = append(lines, s.Wrap("    ", "    ", f.Message)...)
 		lines = append(lines, s.Wrap("    ", "    ", "Do: "+f.Remedy)...)
 	}
-	if len(r.Findings) == 0 {
+	switch {
+	case len(r.Findings) > 0:
+	case r.AllApplications || r.Kind != "":
 		lines = append(lines, "  "+s.Paint(screen.Good, screen.SignGood)+" nothing found")
+	default: // most of what lint finds is about its Applications
+		lines = append(lines, "  "+screen.SignWaiting+" nothing found in its own text")
 	}
 	for _, gap := range r.NotChecked {
 		lines = append(lines, s.Wrap("  "+screen.SignWaiting+" not checked: ", "    ", gap.Message)...)

@@ -28,11 +28,17 @@ func with(change func(*Options)) Options {
 	return o
 }
 
+// read reads text as a file is read.
+func read(objects *Objects, file, text string) error {
+	objects.Text(file, []byte(text))
+	return objects.Take()
+}
+
 // rolloutOf reads text as files are read.
 func rolloutOf(t testing.TB, text string) *Rollout {
 	t.Helper()
 	var objects Objects
-	NewWithT(t).Expect(objects.Read("test.yaml", strings.NewReader(text))).To(Succeed())
+	NewWithT(t).Expect(read(&objects, "test.yaml", text)).To(Succeed())
 	r, err := objects.Rollout("")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return r

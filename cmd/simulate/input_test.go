@@ -22,24 +22,24 @@ func TestBadInput(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no YAML":              {change: func(string) string { return "a: [" }, want: "test.yaml, document 1: "},
+		"no YAML":              {change: func(string) string { return "a: [" }, want: "test.yaml:1 (document 1): "},
 		"a text":               {change: func(string) string { return "hello" }, want: "it is no Kubernetes object"},
 		"nothing":              {change: func(string) string { return "" }, want: "the files have no ApplicationSet; give its file with -f"},
 		"Applications alone":   {change: func(string) string { return apps }, want: "the files have no ApplicationSet"},
 		"no name":              {change: replaced("  name: guestbook\n", ""), want: "metadata.name is missing"},
 		"another name":         {set: "other", want: "the files have no ApplicationSet other, but guestbook"},
 		"two ApplicationSets":  {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
-		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml, document 1: "},
+		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml:1 (document 1): "},
 		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "has no steps: Argo CD keeps no order"},
 		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "(the API server drops spec.strategy.RollingSync; stepgate lint says what to write)"},
-		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml, document 1: an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},
+		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml:1 (document 1): an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},
 		"a matrix of nothing":  {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "generator 1 (matrix) cannot be evaluated: found less than two generators"},
 		"a matrix of clusters": {change: replaced("    - list:\n        elements:", "    - matrix: {generators: [{clusters: {}}, {git: {repoURL: x}}]}\n    - list:\n        elements:"), want: "its Applications come from a clusters and a git generator"},
 		"a bad templatePatch":  {change: replaced("  template:\n", "  templatePatch: '{metadata: {labels: {a: b}}}'\n  template:\n"), want: "the template of generator 1 (list) cannot be rendered: invalid templatePatch"},
 		"a bad label":          {change: replaced("  template:\n", "  templatePatch: 'metadata: {labels: {a: b/c}}'\n  template:\n"), want: "the API server refuses the label a=b/c of Application guestbook-dev"},
 		"a name not filled":    {change: replaced("goTemplate: true", "goTemplate: false"), want: "keeps the placeholder {{.name}}"},
-		"a Helm template":      {change: replaced("  name: guestbook\n", "  name: {{ .Values.name }}\n"), want: "test.yaml, document 1 is a Helm template"},
+		"a Helm template":      {change: replaced("  name: guestbook\n", "  name: {{ .Values.name }}\n"), want: "test.yaml:4 (document 1): a Helm template"},
 		"clusters, no steps": {
 			change: func(text string) string {
 				text = replaced("    - list:\n", "    - clusters: {}\n      list:\n")(text)
@@ -89,7 +89,7 @@ func TestBadInput(t *testing.T) {
 				tc.options = defaults()
 			}
 			var objects Objects
-			err := objects.Read("test.yaml", strings.NewReader(text))
+			err := read(&objects, "test.yaml", text)
 			if err == nil {
 				var r *Rollout
 				if r, err = objects.Rollout(tc.set); err == nil {
@@ -149,7 +149,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var objects Objects
-			g.Expect(objects.Read("x", strings.NewReader(text))).To(Succeed())
+			g.Expect(read(&objects, "x", text)).To(Succeed())
 			var names []string
 			for _, app := range objects.Applications {
 				names = append(names, app.Name)

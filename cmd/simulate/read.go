@@ -1,25 +1,21 @@
 package simulate
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/cmd/render"
 )
 
-// Objects are the objects of Argo CD in some files.
+// Objects are the objects of Argo CD in some files, or from a cluster.
 type Objects struct {
+	// Reader reads files. Take takes what it has read.
+	render.Reader
+
 	Sets         []*argo.ApplicationSet
 	Applications []*argo.Application
 
@@ -27,68 +23,29 @@ type Objects struct {
 	dropped map[*argo.ApplicationSet][]string
 }
 
-// Read adds the objects of a file: YAML documents, JSON, lists of either, or the output of argocd appset generate. It
-// leaves objects of other kinds out. file is for messages.
-func (o *Objects) Read(file string, in io.Reader) error {
-	documents := yamlreader.NewYAMLReader(bufio.NewReader(in))
-	for number := 1; ; number++ {
-		raw, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		text := raw
-		if err == nil {
-			raw, err = yaml.YAMLToJSON(text)
-		}
-		if err == nil {
-			err = o.add(raw)
-		}
-		if err != nil && render.HelmMark(text) >= 0 {
-			return fmt.Errorf("%s, document %d is a Helm template: render it first, with helm template, and give the output",
-				file, number)
-		}
-		if err != nil {
-			return fmt.Errorf("%s, document %d: %w", file, number, err)
+// Take takes what was read from files. What cannot be read is an error: nothing is played without it.
+func (o *Objects) Take() error {
+	if len(o.Failures) > 0 {
+		return o.Failures[0]
+	}
+	for _, object := range o.Objects {
+		if err := o.add(&object); err != nil {
+			return render.Failure{File: object.File, Document: object.Document, Line: object.Node.Line, Message: err.Error()}
 		}
 	}
-}
-
-// add takes one object, or all of a list.
-func (o *Objects) add(raw []byte) error {
-	var several []json.RawMessage
-	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-		if err := json.Unmarshal(raw, &several); err != nil {
-			return err
-		}
-		return o.addAll(several)
-	}
-	var list struct {
-		Kind  string            `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return errors.New("it is no Kubernetes object")
-	}
-	kind, other := render.Kind(raw), render.OtherVersion(raw)
-	switch {
-	case kind != "" && other != "":
-		return fmt.Errorf("an %s of %s: the API server knows only %s", kind, other, argo.SchemeGroupVersion)
-	case strings.HasSuffix(list.Kind, "List"):
-		return o.addAll(list.Items)
-	case kind == render.ApplicationSet:
-		return o.addSet(raw)
-	case kind == render.Application:
-		app := &argo.Application{}
-		o.Applications = append(o.Applications, app)
-		// As the API server reads it: a field in other letters is another field.
-		return named(app, kjson.UnmarshalCaseSensitivePreserveInts(raw, app))
-	}
+	o.Objects = nil
 	return nil
 }
 
-func (o *Objects) addSet(raw []byte) error {
+func (o *Objects) add(object *render.Object) error {
+	if object.Kind == render.Application {
+		app := &argo.Application{}
+		o.Applications = append(o.Applications, app)
+		// As the API server reads it: a field in other letters is another field.
+		return named(app, kjson.UnmarshalCaseSensitivePreserveInts(object.Raw, app))
+	}
 	set := &argo.ApplicationSet{}
-	unknown, err := render.DecodeSet(raw, set)
+	unknown, err := render.DecodeSet(object.Raw, set)
 	if err != nil {
 		_, problem := render.Invalid(err)
 		return errors.New(problem)
@@ -103,19 +60,13 @@ func (o *Objects) addSet(raw []byte) error {
 	return named(set, nil)
 }
 
-func (o *Objects) addAll(several []json.RawMessage) error {
-	for _, raw := range several {
-		if err := o.add(raw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // named refuses an object that could not be decoded, and one without a name.
 func named(object interface{ GetName() string }, err error) error {
 	if err == nil && object.GetName() == "" {
 		return errors.New("metadata.name is missing")
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("an Application that does not fit its schema: %w", err)
+	}
+	return nil
 }

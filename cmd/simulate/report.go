@@ -182,13 +182,29 @@ func (r *Report) Early() []Event {
 	return early
 }
 
-// Fine reports whether the rollout completes in order, or, in a train, whether every step goes on.
+// Fine reports whether the rollout completes in order, or, while commits land, whether every step goes on; and whether
+// all Applications and steps have a part in it.
 func (r *Report) Fine() bool {
 	if r.Commits != nil {
 		_, starves := r.Commits.starves()
-		return !starves
+		return !starves && r.outside() == ""
 	}
-	return r.Complete && len(r.Early()) == 0
+	return r.Complete && len(r.Early()) == 0 && r.outside() == ""
+}
+
+// outside says what the rollout does not reach: Applications in no step, and steps without one. Empty if it is all of
+// them.
+func (r *Report) outside() string {
+	var texts []string
+	if n := len(r.Unselected); n > 0 {
+		texts = append(texts, fmt.Sprintf("%s in no step", counted(n, "Application is", "Applications are")))
+	}
+	for _, step := range r.Steps {
+		if len(step.Applications) == 0 {
+			texts = append(texts, fmt.Sprintf("step %d has no Application", step.Step))
+		}
+	}
+	return strings.Join(texts, ", and ")
 }
 
 // Unknown says what the play leaves open, if it leaves something open.

@@ -25,6 +25,8 @@ func (r *Report) result(s screen.Screen) []string {
 		sign, style, order := screen.SignGood, screen.Good, ", in order"
 		if len(r.Early()) > 0 {
 			sign, style, order = screen.SignWarning, screen.Busy, ", but not in order"
+		} else if r.outside() != "" {
+			sign, style = screen.SignWarning, screen.Busy
 		}
 		lines = append(lines, s.Paint(style,
 			fmt.Sprintf("%s complete after %s%s: %s", sign, clock(r.Seconds)[1:], order,
@@ -34,6 +36,10 @@ func (r *Report) result(s screen.Screen) []string {
 			fmt.Sprintf("%s stands still since %s: %d of %s done", screen.SignBad, clock(r.Seconds), total-len(r.Waiting),
 				counted(total, "Application", "Applications"))))
 		lines = append(lines, r.standstill(s)...)
+	}
+	if outside := r.outside(); outside != "" {
+		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ",
+			"But "+outside+". Next: stepgate lint says where.")...)
 	}
 	return append(lines, r.early(s)...)
 }

@@ -82,7 +82,7 @@ func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
 	}
 	switch {
 	case len(o.Sets) == 0:
-		return nil, errors.New("the files have no ApplicationSet; give its file with -f")
+		return nil, errors.New(o.Nothing())
 	case name != "":
 		return nil, fmt.Errorf("the files have no ApplicationSet %s, but %s", name, strings.Join(names, ", "))
 	case len(o.Sets) > 1:

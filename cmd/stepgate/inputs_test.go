@@ -15,7 +15,7 @@ import (
 )
 
 // concluded is the line of simulate that says what comes of a rollout.
-var concluded = regexp.MustCompile(`(?m)^[✔✖] .*$`)
+var concluded = regexp.MustCompile(`(?m)^(?:[✔✖] .*|⚠ (?:complete|But) .*)$`)
 
 // TestInputs says for each file of testdata/inputs, which are ApplicationSets as people write them, with their mistakes,
 // what lint finds, and what simulate says.

@@ -71,7 +71,7 @@ func (l *linter) run(ctx context.Context, names []string) error {
 		return command.Usage("--severity: %s", err)
 	}
 	render.Silence()
-	in := lint.Input{Exclude: l.exclude}
+	in := lint.Input{Reader: render.Reader{Exclude: l.exclude}}
 	switch {
 	case len(l.files) > 0 && (len(names) > 0 || l.allNamespaces):
 		return command.Usage("-f goes neither with names of ApplicationSets nor with -A")
@@ -95,9 +95,9 @@ func (l *linter) run(ctx context.Context, names []string) error {
 	}
 	switch {
 	case len(report.Failures) > 0:
-		return notRead(report.Failures)
+		return l.notRead(report.Failures)
 	case report.Summary.ApplicationSets+report.Summary.Applications == 0 && !l.allowEmpty:
-		return l.nothing()
+		return l.nothing(&in)
 	case report.Found(least):
 		return command.ErrFound
 	}
@@ -105,11 +105,10 @@ func (l *linter) run(ctx context.Context, names []string) error {
 }
 
 // nothing says that no ApplicationSet was looked at, which is not fine.
-func (l *linter) nothing() error {
+func (l *linter) nothing(in *lint.Input) error {
 	switch {
 	case len(l.files) > 0:
-		return errors.New("nothing was looked at: the files have no ApplicationSet; give its file with -f " +
-			"(--" + emptyFlag + " takes that for an answer)")
+		return errors.New("nothing was looked at: " + in.Nothing() + " (--" + emptyFlag + " takes that for an answer)")
 	case l.allNamespaces:
 		return &nothingError{what: "ApplicationSet"}
 	}
@@ -120,12 +119,17 @@ func (l *linter) nothing() error {
 	return &nothingError{what: "ApplicationSet", namespace: namespace}
 }
 
-// notRead names what could not be read. The report has the rest.
-func notRead(failures []lint.Failure) error {
-	if len(failures) == 1 {
+// notRead says that something could not be read. The text for people has the reasons already.
+func (l *linter) notRead(failures []lint.Failure) error {
+	switch n := len(failures); {
+	case l.output != "" && n > 1:
+		return fmt.Errorf("%w; and %d more documents could not be read", failures[0], n-1)
+	case l.output != "":
 		return failures[0]
+	case n > 1:
+		return fmt.Errorf("%d documents were not read: see above", n)
 	}
-	return fmt.Errorf("%w; and %d more documents could not be read", failures[0], len(failures)-1)
+	return errors.New("1 document was not read: see above")
 }
 
 // readLive reads ApplicationSets and their Applications.

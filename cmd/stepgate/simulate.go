@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -60,7 +58,7 @@ that is not played, such as stepgate.io/verify.`
   stepgate simulate -f appset.yaml --commits "every 10m for 6h" --pin candidate --start`
 	f := cmd.Flags()
 	f.StringArrayVarP(&s.files, "filename", "f", nil,
-		"file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
+		"file with the ApplicationSet, or with Applications, or a directory of them; - is standard input; may be repeated")
 	f.StringArrayVar(&s.failures, "fail", nil,
 		"APP becomes Degraded after its sync, or APP=sync: its sync fails; may be repeated")
 	f.StringArrayVar(&s.options.ByHand, "by-hand", nil,
@@ -145,9 +143,10 @@ func (s *simulator) rollout(ctx context.Context, args []string) (*simulate.Rollo
 	switch {
 	case len(s.files) > 0:
 		for _, file := range s.files {
-			if err := s.read(&objects, file); err != nil {
-				return nil, err
-			}
+			objects.File(file, s.In)
+		}
+		if err := objects.Take(); err != nil {
+			return nil, err
 		}
 	case name == "":
 		return nil, command.Usage("simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster")
@@ -157,21 +156,6 @@ func (s *simulator) rollout(ctx context.Context, args []string) (*simulate.Rollo
 		}
 	}
 	return objects.Rollout(name)
-}
-
-func (s *simulator) read(objects *simulate.Objects, file string) error {
-	if file == "-" {
-		return objects.Read("standard input", s.In)
-	}
-	in, err := os.Open(file) //nolint:gosec // the user names it
-	if err != nil {
-		return err
-	}
-	defer func(in io.Closer) { _ = in.Close() }(in)
-	if info, err := in.Stat(); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a directory: give the files in it, each with -f", file)
-	}
-	return objects.Read(file, in)
 }
 
 // fetch reads an ApplicationSet and its Applications from the cluster.

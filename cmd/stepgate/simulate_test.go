@@ -48,8 +48,8 @@ func TestSimulateExitCodes(t *testing.T) {
 		"without stepgate":   {[]string{"-f", simulated, "--without-gate"}, command.ExitFound, "2 Applications start too early: guestbook-prod-eu and guestbook-prod-us"},
 		"its name":           {[]string{"-f", simulated, "guestbook"}, 0, "complete"},
 		"another name":       {[]string{"-f", simulated, "podinfo"}, command.ExitError, "the files have no ApplicationSet podinfo, but guestbook"},
-		"no such file":       {[]string{"-f", "nothing.yaml"}, command.ExitError, "open nothing.yaml: no such file"},
-		"a directory":        {[]string{"-f", "."}, command.ExitError, ". is a directory: give the files in it, each with -f"},
+		"no such file":       {[]string{"-f", "nothing.yaml"}, command.ExitError, "nothing.yaml: no such file"},
+		"a directory":        {[]string{"-f", "testdata/inputs"}, command.ExitError, "testdata/inputs/02-tabs.yaml:4 (document 1): not valid YAML"},
 		"nothing":            {nil, command.ExitUsage, "simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"},
 		"mode":               {[]string{"-f", simulated, "--mode", "off"}, command.ExitUsage, `--mode: "off" is not one of enforce, audit`},
 		"fail":               {[]string{"-f", simulated, "--fail", "a=b"}, command.ExitUsage, `--fail: "a=b" is not APP, APP=health or APP=sync`},
@@ -93,7 +93,7 @@ func TestSimulateFromCluster(t *testing.T) {
 	text, err := os.ReadFile(simulated)
 	g.Expect(err).NotTo(HaveOccurred())
 	var objects simulate.Objects
-	g.Expect(objects.Read("guestbook.yaml", bytes.NewReader(text))).To(Succeed())
+	g.Expect(read(&objects, text)).To(Succeed())
 	set := objects.Sets[0]
 	set.UID = "u1"
 	list := argo.ApplicationList{TypeMeta: metav1.TypeMeta{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationList"}}
@@ -131,8 +131,9 @@ func TestSimulateFromCluster(t *testing.T) {
 
 	r := runWith("", "simulate", "guestbook", "-n", "argocd", "--server", server.URL)
 	g.Expect(r.err).To(BeEmpty())
-	g.Expect(r.code).To(Equal(0))
+	g.Expect(r.code).To(Equal(command.ExitFound))
 	g.Expect(r.out).To(ContainSubstring("in order: 2 Applications"))
+	g.Expect(r.out).To(ContainSubstring("But step 3 has no Application."))
 	g.Expect(calls).To(Equal([]string{
 		"GET /apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook",
 		"GET /apis/argoproj.io/v1alpha1/namespaces/argocd/applications",
@@ -141,4 +142,10 @@ func TestSimulateFromCluster(t *testing.T) {
 	r = runWith("", "simulate", "podinfo", "-n", "argocd", "--server", server.URL)
 	g.Expect(r.code).To(Equal(command.ExitError))
 	g.Expect(r.err).To(ContainSubstring("get ApplicationSet podinfo in namespace argocd: "))
+}
+
+// read reads text as a file is read.
+func read(objects *simulate.Objects, text []byte) error {
+	objects.Text("guestbook.yaml", text)
+	return objects.Take()
 }

@@ -1,4 +1,4 @@
-package lint
+package render
 
 import (
 	"errors"
@@ -19,87 +19,87 @@ const maxFile = 64 << 20
 // Stdin is the name of standard input, among files.
 const Stdin = "-"
 
-// stdinName is what findings call it.
-const stdinName = "stdin"
+// StdinName is what findings call it.
+const StdinName = "stdin"
 
 // File reads a file, or standard input, or the *.yaml, *.yml and *.json files of a directory and of those below it.
 // Hidden directories are left out, and what Exclude names.
-func (in *Input) File(name string, stdin io.Reader) {
+func (r *Reader) File(name string, stdin io.Reader) {
 	if name == Stdin {
-		in.read(stdinName, stdin)
+		r.read(StdinName, stdin)
 		return
 	}
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		in.fail(name, err)
+		r.fail(name, err)
 	case info.IsDir():
-		in.directory(name)
+		r.directory(name)
 	default:
-		in.open(name)
+		r.open(name)
 	}
 }
 
-func (in *Input) directory(root string) {
+func (r *Reader) directory(root string) {
 	found := false
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			in.fail(name, err)
+			r.fail(name, err)
 		case entry.IsDir() && name != root && strings.HasPrefix(entry.Name(), "."):
 			return fs.SkipDir
-		case name != root && in.excluded(root, name):
+		case name != root && r.excluded(root, name):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
 		case !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
 			found = true
-			in.open(name)
+			r.open(name)
 		}
 		return nil
 	})
 	if err != nil {
-		in.fail(root, err)
+		r.fail(root, err)
 	}
 	if !found {
-		in.fail(root, errors.New("the directory has no *.yaml, *.yml or *.json file"))
+		r.fail(root, errors.New("the directory has no *.yaml, *.yml or *.json file"))
 	}
 }
 
 // excluded reports whether a pattern of Exclude names a file or folder in a directory.
-func (in *Input) excluded(root, name string) bool {
+func (r *Reader) excluded(root, name string) bool {
 	relative, err := filepath.Rel(root, name)
-	return err == nil && slices.ContainsFunc(in.Exclude, func(pattern string) bool {
+	return err == nil && slices.ContainsFunc(r.Exclude, func(pattern string) bool {
 		return glob.Match(pattern, filepath.ToSlash(relative)) || glob.Match(pattern, filepath.Base(name))
 	})
 }
 
-func (in *Input) open(name string) {
+func (r *Reader) open(name string) {
 	file, err := os.Open(name) //nolint:gosec // the user names the file
 	if err != nil {
-		in.fail(name, err)
+		r.fail(name, err)
 		return
 	}
-	in.read(name, file)
+	r.read(name, file)
 	_ = file.Close() // it was only read
 }
 
-func (in *Input) read(name string, from io.Reader) {
+func (r *Reader) read(name string, from io.Reader) {
 	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	switch {
 	case err != nil:
-		in.fail(name, err)
+		r.fail(name, err)
 	case len(data) > maxFile:
-		in.fail(name, fmt.Errorf("the file is larger than %d MiB", maxFile>>20))
+		r.fail(name, fmt.Errorf("the file is larger than %d MiB", maxFile>>20))
 	default:
-		in.Text(filepath.ToSlash(filepath.Clean(name)), data)
+		r.Text(filepath.ToSlash(filepath.Clean(name)), data)
 	}
 }
 
-func (in *Input) fail(name string, err error) {
+func (r *Reader) fail(name string, err error) {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
 		err = pathError.Err
 	}
-	in.Failures = append(in.Failures, Failure{File: filepath.ToSlash(filepath.Clean(name)), Message: err.Error()})
+	r.Failures = append(r.Failures, Failure{File: filepath.ToSlash(filepath.Clean(name)), Message: err.Error()})
 }

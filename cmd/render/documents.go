@@ -1,4 +1,4 @@
-package lint
+package render
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/stepgate/stepgate/cmd/render"
 )
 
 // document is one document of a file.
@@ -122,7 +120,10 @@ func shift(node *yaml.Node, lines int) {
 	}
 }
 
-var lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
+var (
+	lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
+	tabbed = regexp.MustCompile(`(?m)^ *\t`)
+)
 
 // failure says why a document cannot be read, and where.
 func (d document) failure(file string, err error) *Failure {
@@ -135,13 +136,42 @@ func (d document) failure(file string, err error) *Failure {
 		}
 		f.Message = f.Message[len(m[0]):]
 	}
-	f.Message = "not valid YAML: " + short2(strings.TrimPrefix(f.Message, "yaml: "))
-	if at := render.HelmMark(d.text); at >= 0 {
-		f.Line = d.line + 1 + bytes.Count(d.text[:at], []byte("\n"))
-		f.Message = fmt.Sprintf(
-			"a Helm template, and not YAML (%s): render it first, with helm template, and give lint the output",
-			strings.TrimPrefix(f.Message, "not valid YAML: "),
-		)
+	f.Message = fmt.Sprintf("not valid YAML: %.200s", strings.TrimPrefix(f.Message, "yaml: "))
+	helm, tab := HelmMark(d.text), tabbed.FindIndex(d.text)
+	switch {
+	case helm >= 0:
+		f.Line = d.lineAt(helm)
+		f.Message = fmt.Sprintf("a Helm template, and not YAML (%s): render it first, with helm template, and give the output",
+			strings.TrimPrefix(f.Message, "not valid YAML: "))
+	case tab != nil && strings.Contains(f.Message, "cannot start any token"):
+		f.Line = d.lineAt(tab[0])
+		f.Message = "not valid YAML: the line begins with a tab; indent it with spaces"
 	}
 	return f
+}
+
+// lineAt is the line of the file that has a byte of the document.
+func (d document) lineAt(at int) int { return d.line + 1 + bytes.Count(d.text[:at], []byte("\n")) }
+
+// twice says which field an object has twice; nil if none. The API server would take the last one, silently.
+func (d document) twice(file string, node *yaml.Node) *Failure {
+	if node.Kind == yaml.MappingNode {
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := node.Content[i]
+			if key.Kind == yaml.ScalarNode && key.Value != "<<" && seen[key.Value] {
+				return &Failure{
+					File: file, Document: d.number, Line: key.Line, Message: fmt.Sprintf("the field %.80q is here twice, and the "+
+						"API server takes the last one: remove the other, or see whether a dash is missing", key.Value),
+				}
+			}
+			seen[key.Value] = true
+		}
+	}
+	for _, c := range node.Content {
+		if f := d.twice(file, c); f != nil {
+			return f
+		}
+	}
+	return nil
 }
