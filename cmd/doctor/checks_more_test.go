@@ -99,7 +99,9 @@ func exemptRows() map[string]row {
 			"exclusion guestbook-dev until 2026-11-21T05:00:00Z: INC-1", nil},
 		"a bypass without a reason": {annotate(settings.BypassAnnotation, "2026-11-21T05:00:00Z"), sets, doctor.Warning, "stepgate.io/bypass is not valid", nil},
 		"the emergency switch is on": {func(_ *testing.T, w *world) { w.namespaces["argocd"].Labels[record.IgnoreLabel] = "true" }, exempt + "switched off", doctor.Warning,
-			"Namespace argocd has the label", early},
+			"Namespace argocd has the label stepgate.io/ignore=true", early},
+		"the emergency switch is misspelt": {func(_ *testing.T, w *world) { w.namespaces["argocd"].Labels[record.IgnoreLabel] = "false" }, exempt + "switched off", doctor.Warning,
+			"The label stepgate.io/ignore of namespace argocd (false) has no effect", nil},
 		"a namespace that is not gated": {func(_ *testing.T, w *world) { gateOnly(w, "team-a") }, exempt + "not gated", doctor.Warning, "Namespace argocd has RollingSync ApplicationSets",
 			append([]string{": namespaces"}, early...)},
 	}

@@ -93,16 +93,26 @@ func (f *Facts) ignoredNamespaces(r *Installation) Check {
 	if f.Namespaces.Err != nil {
 		return notRead(name, "the namespaces", f.Namespaces.Err)
 	}
-	var names, commands []string
+	var on, other, commands []string
 	for _, n := range f.Namespaces.Value {
-		if f.ignored(n.Name) && r.gated(n.Name) {
-			names = append(names, n.Name)
-			commands = append(commands, fmt.Sprintf("kubectl label namespace %s %s-", n.Name, record.IgnoreLabel))
+		value, labelled := n.Labels[record.IgnoreLabel]
+		switch {
+		case !labelled || !r.gated(n.Name):
+			continue
+		case value == record.IgnoreValue:
+			on = append(on, n.Name)
+		default:
+			other = append(other, n.Name+" ("+oneLine(value)+")")
 		}
+		commands = append(commands, fmt.Sprintf("kubectl label namespace %s %s-", n.Name, record.IgnoreLabel))
 	}
-	if len(names) > 0 {
-		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(names),
-			record.IgnoreLabel).do("If the emergency is over:", commands...)
+	switch {
+	case len(on) > 0:
+		return warning(name, "Namespace %s has the label %s=%s: nothing is gated there.", list(on), record.IgnoreLabel,
+			record.IgnoreValue).do("If the emergency is over:", commands...)
+	case len(other) > 0:
+		return warning(name, "The label %s of namespace %s has no effect: only %s switches stepgate off.", record.IgnoreLabel,
+			list(other), record.IgnoreValue).do("Remove it, so that nobody relies on it:", commands...)
 	}
 	return ok(name, "No namespace has the label %s.", record.IgnoreLabel)
 }

@@ -54,7 +54,8 @@ func (r *Registration) selectors(f *Facts, at *Installation) Check {
 func (r *Registration) honoursSwitch() bool {
 	s := r.Webhook.NamespaceSelector
 	return s != nil && slices.ContainsFunc(s.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
-		return e.Key == record.IgnoreLabel && e.Operator == metav1.LabelSelectorOpDoesNotExist
+		return e.Key == record.IgnoreLabel && (e.Operator == metav1.LabelSelectorOpDoesNotExist ||
+			e.Operator == metav1.LabelSelectorOpNotIn && slices.Contains(e.Values, record.IgnoreValue))
 	})
 }
 
@@ -103,12 +104,11 @@ func (f *Facts) rollingNamespaces() []string {
 // ignored reports whether the emergency switch of a namespace is on. A namespace that could not be read has none.
 func (f *Facts) ignored(namespace string) bool {
 	return slices.ContainsFunc(f.Namespaces.Value, func(n corev1.Namespace) bool {
-		_, is := n.Labels[record.IgnoreLabel]
-		return is && n.Name == namespace
+		return n.Labels[record.IgnoreLabel] == record.IgnoreValue && n.Name == namespace
 	})
 }
 
-// subject is the at, for people.
+// subject is the installation, for people.
 func (r *Installation) subject() string {
 	text := "Release " + r.helm()
 	if r.Namespace != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// webhooks checks both webhooks of a at.
+// webhooks checks both webhooks of an installation.
 func (f *Facts) webhooks(r *Installation) []Check {
 	return slices.Concat(
 		in(r.subject(), "Validating webhook", f.registration(r, r.Validating, r.validatingExists())...),

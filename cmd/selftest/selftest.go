@@ -162,7 +162,7 @@ func (t *SelfTest) validated(err error, said string) (answer string, problem err
 	}
 	return "", fmt.Errorf("the sync was admitted: the API server does not call stepgate for namespace %s, or is not "+
 		"answered (failurePolicy Ignore); see that the Pods are ready and that the namespace is one of "+
-		"argocd.applicationNamespaces and has no label stepgate.io/ignore", t.Namespace)
+		"argocd.applicationNamespaces and has no label stepgate.io/ignore=true", t.Namespace)
 }
 
 func (t *SelfTest) delete(ctx context.Context) error {

@@ -34,9 +34,9 @@ type scope struct {
 
 var _ record.Scope = (*scope)(nil)
 
-// Ignored lists the gated namespaces that have the label of the emergency switch.
+// Ignored lists the gated namespaces whose emergency switch is on.
 func (s *scope) Ignored(ctx context.Context) ([]string, error) {
-	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), record.IgnoreLabel,
+	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), record.IgnoreLabel+"="+record.IgnoreValue,
 		func(o *metav1.PartialObjectMetadata) (string, bool) {
 			return o.Name, s.Gated(o.Name)
 		})

@@ -84,7 +84,7 @@ func annotationsPage() (string, error) {
 		rows = append(rows, []string{code(a.Name), a.Values, a.Writer, effect})
 	}
 	others := [][]string{
-		{code(record.IgnoreLabel), "a label of a namespace", "you", "`true`: the API server sends no write of this namespace."},
+		{code(record.IgnoreLabel), "a label of a namespace", "you", "`true`: the API server sends no write of this namespace. No other value has an effect."},
 		{code(settings.BypassInfo), "an entry of `operation.info`", "a user of `--bypass-user`",
 			"Lets this one sync through. The value is the reason."},
 		{code(argocd.StampInfo), "an entry of `operation.info`", "stepgate",

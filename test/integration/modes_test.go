@@ -117,6 +117,13 @@ func TestTheNamespaceLabelIsTheEmergencySwitch(t *testing.T) {
 	before := namespace.DeepCopy()
 	namespace.Labels["stepgate.io/ignore"] = "true"
 	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
-
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
+
+	// Only true switches stepgate off.
+	before = namespace.DeepCopy()
+	namespace.Labels["stepgate.io/ignore"] = "false"
+	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
+	r.Eventually(func() error {
+		return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("may not sync yet")))
 }

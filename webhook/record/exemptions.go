@@ -14,8 +14,12 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// IgnoreLabel takes a namespace out of the gate: the API server then sends none of its writes.
-const IgnoreLabel = "stepgate.io/ignore"
+// IgnoreLabel takes a namespace out of the gate if its value is IgnoreValue: the API server then sends none of its
+// writes. Any other value has no effect.
+const (
+	IgnoreLabel = "stepgate.io/ignore"
+	IgnoreValue = "true"
+)
 
 // mostExemptions bounds the samples, and namespacesTimeout the time for the lists of namespaces.
 const (
@@ -33,7 +37,7 @@ type KnownAll interface {
 type Scope interface {
 	// Gated reports whether the Applications of a namespace are gated.
 	Gated(namespace string) bool
-	// Ignored lists the gated namespaces that have the IgnoreLabel.
+	// Ignored lists the gated namespaces that have the IgnoreLabel with IgnoreValue.
 	Ignored(ctx context.Context) ([]string, error)
 	// Ungated lists the namespaces that have ApplicationSets and are not gated.
 	Ungated(ctx context.Context) ([]string, error)

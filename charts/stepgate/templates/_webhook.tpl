@@ -112,7 +112,8 @@ namespaceSelector:
   matchExpressions:
     # The emergency switch: kubectl label namespace argocd stepgate.io/ignore=true
     - key: stepgate.io/ignore
-      operator: DoesNotExist
+      operator: NotIn
+      values: ["true"]
     {{- with include "stepgate.namedNamespaces" . | fromJsonArray }}
     - key: kubernetes.io/metadata.name
       operator: In
