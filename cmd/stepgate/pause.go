@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -11,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -29,7 +32,8 @@ func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := p.command("pause APPSET", "Let nothing new start in a rollout, or in some of its steps",
 		exactly("the name of an ApplicationSet"), p.run)
 	cmd.Long = `Let nothing new start in the steps of an ApplicationSet. Syncs that run go on. Without --step, every
-step is paused; with --step, this one beside those that are paused already.
+step is paused; with --step, this one beside those that are paused already. The exit code is 1 where
+stepgate's webhook does not answer: then nobody keeps the pause.
 
 It sets an annotation of the ApplicationSet, as this does:
 
@@ -69,15 +73,18 @@ func (p *pause) pause(ctx context.Context, clients *kube.Cluster, name types.Nam
 		return p.show(name, made, append([]string{what + " already" + byWhom(known) + "."},
 			p.caveats(gate, set, settings.PauseAnnotation)...)...)
 	}
-	lines := []string{what + ". Syncs that run go on, and no new one starts."}
 	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
-	if by := byWhom(known); by != "" {
-		lines = append(lines, "Paused"+strings.TrimPrefix(by, ",")+". "+end)
-	} else {
-		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+settings.PausedByAnnotation+"; see "+
-			"stepgate doctor. "+end)
+	by := byWhom(known)
+	if by == "" {
+		lines := append([]string{p.screen().Paint(screen.Bad, screen.SignBad) + " " + name.String() +
+			": the annotation is written, and nobody keeps it: stepgate's webhook has not answered, or it would have recorded " +
+			"who pauses. See stepgate doctor. " + end}, p.caveats(gate, set, settings.PauseAnnotation)...)
+		return errors.Join(p.show(name, made, lines...), command.ErrFound)
 	}
-	return p.show(name, made, append(lines, p.caveats(gate, set, settings.PauseAnnotation)...)...)
+	lines := []string{
+		what + ". Syncs that run go on, and no new one starts.", "Paused" + strings.TrimPrefix(by, ",") + ". " + end,
+	}
+	return p.show(name, made, append(p.caveats(gate, set, settings.PauseAnnotation), lines...)...)
 }
 
 // decide adds to the pause that there is.

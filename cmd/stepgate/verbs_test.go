@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
@@ -156,11 +157,11 @@ func TestPause(t *testing.T) {
 		},
 		"without the webhook": {
 			unstamped: true, want: map[string]string{settings.PauseAnnotation: "all"},
-			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nNobody is recorded: stepgate's webhook did not write stepgate.io/paused-by; see stepgate doctor. " + end,
+			text: "✖ argocd/guestbook: the annotation is written, and nobody keeps it: stepgate's webhook has not answered, or it would have recorded who pauses. See stepgate doctor. " + end,
 		},
 		"in audit mode": {
 			gate: &installed{exists: true, config: settings.Config{Mode: settings.Audit}}, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
-			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end + "\n⚠ The mode is audit: nothing is held or refused.",
+			text: "⚠ The mode is audit: nothing is held or refused.\nargocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"a step that does not exist": {steps: []int{4}, wantError: "--step: there is no step 4: ApplicationSet argocd/guestbook has the steps 1 to 3"},
 	} {
@@ -178,7 +179,11 @@ func TestPause(t *testing.T) {
 				g.Expect(err).To(MatchError(tc.wantError))
 				return
 			}
-			g.Expect(err).NotTo(HaveOccurred())
+			if tc.unstamped {
+				g.Expect(err).To(MatchError(command.ErrFound))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
 			g.Expect(s.annotations(t)).To(Equal(tc.want))
 			g.Expect(out.String()).To(Equal(tc.text + "\n"))
 		})
