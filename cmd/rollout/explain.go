@@ -55,6 +55,9 @@ func (e *Explanation) Verdict() string {
 	if e.Outcome == Held && e.Reason == string(policy.AlreadySynced) {
 		return "Its sync was terminated, and nobody starts it again until somebody asks for it, or another commit comes."
 	}
+	if e.Outcome == Audited && e.noGate != "" {
+		return sync + " is let through now although it is too early: " + e.noGate + "."
+	}
 	return map[Outcome]string{
 		Running:  "An operation runs now. It was let through: the gate judges an operation when it is written.",
 		Idle:     "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits.",

@@ -84,6 +84,8 @@ type Explanation struct {
 	Events []Event `json:"events,omitempty"`
 	// older says that the Application may deploy older candidates than what it was last compared with.
 	older bool
+	// noGate says why no gate answers; empty if one does, or nobody knows.
+	noGate string
 }
 
 // HasCandidates reports whether the Application may deploy older candidates than what it was last compared with: the gate
@@ -123,7 +125,7 @@ func (e *Explanation) Names(op *argo.Operation, compared []string) {
 // Judged fills in the answer that the gate would give.
 func (e *Explanation) Judged(answer *webhook.Answer) {
 	d := answer.Decision
-	e.older = answer.Settings.Candidates
+	e.older, e.noGate = answer.Settings.Candidates, answer.Settings.NoGate
 	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message,
 		exempt(answer.Settings), answer.Settings.ProblemTexts()
 	if len(answer.Pinned) > 0 {

@@ -240,7 +240,10 @@ func (s *Step) phase() Phase {
 // exempt says what the gate leaves alone in an ApplicationSet now.
 func exempt(s settings.Settings) []string {
 	var all []string
-	if s.Mode != settings.Enforce {
+	switch {
+	case s.NoGate != "":
+		all = append(all, "nothing is held or denied: "+s.NoGate)
+	case s.Mode != settings.Enforce:
 		all = append(all, "mode "+s.Mode.String()+": nothing is held or denied")
 	}
 	if s.Bypassed {

@@ -127,6 +127,8 @@ func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation stri
 	switch {
 	case s.Bypassed:
 		texts = append(texts, "The ApplicationSet is bypassed "+s.Bypass+": nothing is held or refused.")
+	case s.NoGate != "":
+		texts = append(texts, "Nothing is held or refused: "+s.NoGate+".")
 	case s.Mode != settings.Enforce && (own || gate.exists):
 		texts = append(texts, "The mode is "+s.Mode.String()+": nothing is held or refused.")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,12 +9,15 @@ import (
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/expression"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -45,8 +49,54 @@ func installation(ctx context.Context, clientset kubernetes.Interface, namespace
 	return gate
 }
 
-// readInstallation is installation, with an error if no Deployment can be read.
+// readInstallation is installation, with an error if no Deployment can be read. It also says whether there is a gate at
+// all, as the API server sees it.
 func readInstallation(ctx context.Context, clientset kubernetes.Interface, namespace string) (installed, error) {
+	gate, err := deployed(ctx, clientset, namespace)
+	gate.config.NoGate = cmp.Or(unregistered(ctx, clientset, namespace), gate.config.NoGate)
+	return gate, err
+}
+
+// unregistered says why the API server does not ask stepgate about a namespace, or about any if it is empty; empty if it
+// does, or if that cannot be read.
+func unregistered(ctx context.Context, clientset kubernetes.Interface, namespace string) string {
+	list, err := clientset.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	set := labels.Set{}
+	if namespace != "" {
+		of, err := clientset.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if err != nil {
+			return ""
+		}
+		set = of.Labels
+	}
+	registered := false
+	for i := range list.Items {
+		for _, w := range list.Items[i].Webhooks {
+			if w.Name != doctor.ValidatingWebhook {
+				continue
+			}
+			registered = true
+			selector, err := metav1.LabelSelectorAsSelector(w.NamespaceSelector)
+			if err != nil || namespace == "" || selector.Matches(set) {
+				return ""
+			}
+		}
+	}
+	switch {
+	case !registered:
+		return "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook; see stepgate doctor"
+	case set[record.IgnoreLabel] == record.IgnoreValue:
+		return fmt.Sprintf("namespace %s has the label %s=%s", namespace, record.IgnoreLabel, record.IgnoreValue)
+	}
+	return fmt.Sprintf("the API server does not ask stepgate about namespace %s: the namespaceSelector of its webhook leaves "+
+		"it out", namespace)
+}
+
+// deployed reads the flags of the Deployment that gates a namespace.
+func deployed(ctx context.Context, clientset kubernetes.Interface, namespace string) (installed, error) {
 	list, err := clientset.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: installedSelector})
 	if err != nil {
 		return installed{}, err
@@ -68,6 +118,9 @@ func readInstallation(ctx context.Context, clientset kubernetes.Interface, names
 		}
 		if config.MaxUpdate {
 			gate.slots = o.Installation.Namespace()
+		}
+		if s := d.Status; s.ObservedGeneration > 0 && s.Replicas > 0 && s.ReadyReplicas == 0 {
+			gate.config.NoGate = fmt.Sprintf("no replica of Deployment %s/%s is ready; see stepgate doctor", d.Namespace, d.Name)
 		}
 		return gate, nil
 	}

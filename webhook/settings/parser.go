@@ -44,6 +44,9 @@ type Config struct {
 	Expressions *expression.Compiler
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
+	// NoGate says why no gate answers, for those who show rollouts: then nothing is held or denied, whatever the mode. The
+	// gate itself leaves it empty.
+	NoGate string
 	// Pin says to which revisions operations are pinned.
 	Pin Pin
 	// Hold lets an early write of a controller, or of a program that asks again, through without its operation. It needs
@@ -65,6 +68,8 @@ type Config struct {
 type Settings struct {
 	policy.Settings
 	Mode Mode
+	// NoGate is Config.NoGate where the mode would be enforce otherwise.
+	NoGate string
 	// Bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured; empty where
 	// nobody asks for one.
 	Bypass string
@@ -140,6 +145,9 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		mode, err := ParseMode(text)
 		s.Mode, s.Off = mode, mode == Off
 		a.note(ModeAnnotation, err)
+	}
+	if c.NoGate != "" && s.Mode == Enforce {
+		s.Mode, s.NoGate = Audit, c.NoGate
 	}
 	if text, ok := a.get(RequireAnnotation); ok {
 		require, err := policy.ParseRequire(text)

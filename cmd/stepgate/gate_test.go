@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/record"
+)
+
+// TestWhetherThereIsAGate is a fact: what the API server has registered, what its selector takes, and whether a replica
+// is ready. What cannot be read is no reason to say that there is none.
+func TestWhetherThereIsAGate(t *testing.T) {
+	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: record.IgnoreLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{record.IgnoreValue}},
+		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{"argocd"}},
+	}}
+	registered := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "stepgate"},
+		Webhooks:   []admissionv1.ValidatingWebhook{{Name: doctor.ValidatingWebhook, NamespaceSelector: selector}},
+	}
+	namespace := func(name, ignore string) *corev1.Namespace {
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
+		if ignore != "" {
+			n.Labels[record.IgnoreLabel] = ignore
+		}
+		return n
+	}
+	unready := deployment("--mode=enforce")
+	unready.Status.ObservedGeneration, unready.Status.Replicas = 1, 2
+	ready := unready.DeepCopy()
+	ready.Status.ReadyReplicas = 1
+	for name, tc := range map[string]struct {
+		objects []runtime.Object
+		where   string
+		fails   string
+		want    string
+	}{
+		"it is registered, and ready":      {objects: []runtime.Object{registered, namespace("argocd", ""), ready}},
+		"nobody knows whether it is ready": {objects: []runtime.Object{registered, namespace("argocd", ""), deployment("--mode=enforce")}},
+		"without a Deployment":             {objects: []runtime.Object{registered, namespace("argocd", "")}},
+		"in all namespaces":                {objects: []runtime.Object{registered, ready}, where: "-"},
+		"not registered":                   {objects: []runtime.Object{namespace("argocd", ""), ready}, want: "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook"},
+		"switched off":                     {objects: []runtime.Object{registered, namespace("argocd", "true"), ready}, want: "namespace argocd has the label stepgate.io/ignore=true"},
+		"switched off by another value":    {objects: []runtime.Object{registered, namespace("argocd", "false"), ready}},
+		"left out":                         {objects: []runtime.Object{registered, namespace("team-a", ""), ready}, where: "team-a", want: "does not ask stepgate about namespace team-a"},
+		"no replica is ready":              {objects: []runtime.Object{registered, namespace("argocd", ""), unready}, want: "no replica of Deployment stepgate/stepgate is ready"},
+		"no right to read webhooks":        {objects: []runtime.Object{namespace("argocd", ""), ready}, fails: "validatingwebhookconfigurations"},
+		"no right to read namespaces":      {objects: []runtime.Object{registered, ready}, fails: "namespaces"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			clientset := fake.NewClientset(tc.objects...)
+			if tc.fails != "" {
+				clientset.PrependReactor("*", tc.fails, func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, errors.New("forbidden")
+				})
+			}
+			where := tc.where
+			switch where {
+			case "":
+				where = "argocd"
+			case "-":
+				where = ""
+			}
+			gate := installation(t.Context(), clientset, where)
+			if tc.want == "" {
+				g.Expect(gate.config.NoGate).To(BeEmpty())
+				return
+			}
+			g.Expect(gate.config.NoGate).To(ContainSubstring(tc.want))
+			known, _ := withSlots()
+			r := &rollouts{cli: &cli{}, clients: &kube.Cluster{Clientset: clientset}}
+			shown := rollout.Judge(r.preview(gate, known).Outlook(known.Sets()[0]))
+			g.Expect(shown.Exempt).To(ContainElement("nothing is held or denied: " + gate.config.NoGate))
+		})
+	}
+}
