@@ -279,8 +279,7 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 	for _, n := range f.Namespaces.Value {
 		if f.ignored(n.Name) {
 			lines = append(lines, s.Wrap("  ", "  ",
-				fmt.Sprintf("Namespace %s has the label %s=%s already: stepgate sees nothing of it.", n.Name,
-					record.IgnoreLabel, record.IgnoreValue))...)
+				fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, EmergencySwitch))...)
 		}
 	}
 	return append(lines, s.Wrap("  ", "  ",

@@ -99,7 +99,7 @@ func (f *Facts) ignoredNamespaces(r *Installation) Check {
 		switch {
 		case !labelled || !r.gated(n.Name):
 			continue
-		case value == record.IgnoreValue:
+		case SwitchedOff(n.Labels):
 			on = append(on, n.Name)
 		default:
 			other = append(other, n.Name+" ("+oneLine(value)+")")
@@ -108,8 +108,8 @@ func (f *Facts) ignoredNamespaces(r *Installation) Check {
 	}
 	switch {
 	case len(on) > 0:
-		return warning(name, "Namespace %s has the label %s=%s: nothing is gated there.", list(on), record.IgnoreLabel,
-			record.IgnoreValue).do("If the emergency is over:", commands...)
+		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(on),
+			EmergencySwitch).do("If the emergency is over:", commands...)
 	case len(other) > 0:
 		return warning(name, "The label %s of namespace %s has no effect: only %s switches stepgate off.", record.IgnoreLabel,
 			list(other), record.IgnoreValue).do("Remove it, so that nobody relies on it:", commands...)

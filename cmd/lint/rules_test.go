@@ -40,7 +40,9 @@ var rows = map[string]row{
 		},
 	},
 	"a sync wave": {
-		[]string{"    metadata:\n      name:", "    metadata:\n      annotations: {argocd.argoproj.io/sync-wave: '2'}\n      name:"},
+		[]string{
+			"    metadata:\n      name:", "    metadata:\n      annotations: {argocd.argoproj.io/sync-wave: '2'}\n      name:",
+		},
 		[]string{
 			`sync-wave 28 spec.template.metadata.annotations["argocd.argoproj.io/sync-wave"]: The sync wave 2 of generated Applications orders nothing.`,
 		},

@@ -141,8 +141,8 @@ func (d document) failure(file string, err error) *Failure {
 	switch {
 	case helm >= 0:
 		f.Line = d.lineAt(helm)
-		f.Message = fmt.Sprintf("a Helm template, and not YAML (%s): render it first, with helm template, and give the output",
-			strings.TrimPrefix(f.Message, "not valid YAML: "))
+		f.Message = fmt.Sprintf("a Helm template, and not YAML (%s): render it first, with helm template, and give "+
+			"the output", strings.TrimPrefix(f.Message, "not valid YAML: "))
 	case tab != nil && strings.Contains(f.Message, "cannot start any token"):
 		f.Line = d.lineAt(tab[0])
 		f.Message = "not valid YAML: the line begins with a tab; indent it with spaces"

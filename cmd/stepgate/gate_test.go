@@ -30,7 +30,8 @@ func TestWhetherThereIsAGate(t *testing.T) {
 		Webhooks:   []admissionv1.ValidatingWebhook{{Name: doctor.ValidatingWebhook, NamespaceSelector: selector}},
 	}
 	namespace := func(name, ignore string) *corev1.Namespace {
-		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
+		labels := map[string]string{corev1.LabelMetadataName: name}
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		if ignore != "" {
 			n.Labels[record.IgnoreLabel] = ignore
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/expression"
-	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -88,11 +87,11 @@ func unregistered(ctx context.Context, clientset kubernetes.Interface, namespace
 	switch {
 	case !registered:
 		return "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook; see stepgate doctor"
-	case set[record.IgnoreLabel] == record.IgnoreValue:
-		return fmt.Sprintf("namespace %s has the label %s=%s", namespace, record.IgnoreLabel, record.IgnoreValue)
+	case doctor.SwitchedOff(set):
+		return fmt.Sprintf("namespace %s has the label %s", namespace, doctor.EmergencySwitch)
 	}
-	return fmt.Sprintf("the API server does not ask stepgate about namespace %s: the namespaceSelector of its webhook leaves "+
-		"it out", namespace)
+	return fmt.Sprintf("the API server does not ask stepgate about namespace %s: the namespaceSelector of its webhook "+
+		"leaves it out", namespace)
 }
 
 // deployed reads the flags of the Deployment that gates a namespace.

@@ -205,7 +205,8 @@ func TestTheCommandLineSaysThatThereIsNoGate(t *testing.T) {
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
 	off := "namespace " + r.namespace + " has the label stepgate.io/ignore=true"
 	r.Expect(r.ask("get", "guestbook").out).To(ContainSubstring("nothing is held or denied: " + off))
-	r.Expect(r.ask("explain", "engineering-prod-guestbook").out).To(ContainSubstring("is let through now although it is too early: " + off))
+	explained := r.ask("explain", "engineering-prod-guestbook").out
+	r.Expect(explained).To(ContainSubstring("is let through now although it is too early: " + off))
 	paused := r.ask("pause", "guestbook")
 	r.Expect(paused.code).To(Equal(1))
 	r.Expect(paused.out).To(ContainSubstring("nobody keeps it: stepgate's webhook has not answered"))
