@@ -105,7 +105,9 @@ func (f *Facts) rollingNamespaces() []string {
 const EmergencySwitch = record.IgnoreLabel + "=" + record.IgnoreValue
 
 // SwitchedOff reports whether the labels of a namespace have it.
-func SwitchedOff(namespace map[string]string) bool { return namespace[record.IgnoreLabel] == record.IgnoreValue }
+func SwitchedOff(namespace map[string]string) bool {
+	return namespace[record.IgnoreLabel] == record.IgnoreValue
+}
 
 // ignored reports whether the emergency switch of a namespace is on. A namespace that could not be read has none.
 func (f *Facts) ignored(namespace string) bool {
