@@ -170,6 +170,9 @@ func (r *Reader) object(o Object) *Failure {
 	failed := func(message string) *Failure {
 		return &Failure{File: o.File, Document: o.Document, Line: o.Node.Line, Message: message}
 	}
+	if wrong := o.misspelt(); wrong != "" {
+		return failed(wrong)
+	}
 	items := o.items()
 	if items == nil {
 		o.Kind = Kind(o.Raw)
