@@ -19,7 +19,7 @@ type Input struct {
 	StartedBy string
 	// History is what the watches have seen of the siblings and the target.
 	History History
-	// Slots are those of the target's step. They are nil without --max-update, and until a slot is asked for.
+	// Slots says who has the slots of the target's step. It is nil without --max-update, and before a slot is asked for.
 	Slots *Slots
 	// Evidence is what objects of the cluster say about revisions.
 	Evidence Evidence

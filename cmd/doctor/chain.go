@@ -66,15 +66,15 @@ func (r *Registration) verify(chain []*x509.Certificate, now time.Time) (root *x
 }
 
 // bundle checks a caBundle by itself.
-func (r *Registration) bundle(f *Facts, at *Installation) Check {
+func (r *Registration) bundle(f *Facts, of *Installation) Check {
 	const name = "caBundle"
 	all := authorities(r.Webhook.ClientConfig.CABundle)
 	if len(r.Webhook.ClientConfig.CABundle) == 0 {
-		return at.repairBundle(problem(name,
+		return of.repairBundle(problem(name,
 			"It is empty: the API server trusts no certificate of stepgate, and every call fails."))
 	}
 	if len(all) == 0 {
-		return at.repairBundle(problem(name, "It has no certificate: every call of the API server fails."))
+		return of.repairBundle(problem(name, "It has no certificate: every call of the API server fails."))
 	}
 	valid := 0
 	for _, c := range all {
@@ -83,7 +83,7 @@ func (r *Registration) bundle(f *Facts, at *Installation) Check {
 		}
 	}
 	if valid == 0 {
-		return at.repairBundle(problem(name, "All its certificates have expired: every call of the API server fails."))
+		return of.repairBundle(problem(name, "All its certificates have expired: every call of the API server fails."))
 	}
 	return ok(name, "%s.", count(valid, "valid certificate authority", "valid certificate authorities"))
 }

@@ -54,13 +54,13 @@ func namespaceCondition(namespaces []string) string {
 }
 
 // conditions compares the match conditions with those of the chart.
-func (r *Registration) conditions(at *Installation) Check {
+func (r *Registration) conditions(of *Installation) Check {
 	const name = "match conditions"
-	if at.Flags == nil {
-		return at.unsettled(name)
+	if of.Flags == nil {
+		return of.unsettled(name)
 	}
 	want := map[string]string{}
-	for _, c := range Conditions(at.Flags.Namespaces) {
+	for _, c := range Conditions(of.Flags.Namespaces) {
 		want[c.Name] = oneLine(c.Expression)
 	}
 	var changed, more, exempt []string
@@ -81,7 +81,7 @@ func (r *Registration) conditions(at *Installation) Check {
 		missing = append(missing, n)
 	}
 	slices.Sort(missing)
-	repair := at.upgrade()
+	repair := of.upgrade()
 	switch {
 	case len(changed) > 0:
 		return problem(name, "%s differs from the chart's condition, so other writes go through the gate than should.",

@@ -15,21 +15,21 @@ import (
 )
 
 // selectors says whom the selectors of a webhook leave out.
-func (r *Registration) selectors(f *Facts, at *Installation) Check {
+func (r *Registration) selectors(f *Facts, of *Installation) Check {
 	const name = "selectors"
 	if s := r.Webhook.ObjectSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
 		return warning(name, "The objectSelector %q takes Applications out by a label, which anybody may change who may "+
 			"edit them.", metav1.FormatLabelSelector(s)).
-			do("Remove webhook.objectSelector, unless it is meant.").by(at.upgrade("webhook.objectSelector=null"))
+			do("Remove webhook.objectSelector, unless it is meant.").by(of.upgrade("webhook.objectSelector=null"))
 	}
 	if !r.honoursSwitch() {
 		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
-			record.IgnoreLabel).do("Install the chart again.").by(at.upgrade())
+			record.IgnoreLabel).do("Install the chart again.").by(of.upgrade())
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.Webhook.NamespaceSelector)
 	if err != nil {
 		return problem(name, "The namespaceSelector is not valid: %s.", err).
-			do("Install the chart again.").by(at.upgrade())
+			do("Install the chart again.").by(of.upgrade())
 	}
 	if f.Namespaces.Err != nil {
 		return notRead(name, "the namespaces", f.Namespaces.Err)
@@ -37,15 +37,15 @@ func (r *Registration) selectors(f *Facts, at *Installation) Check {
 	if f.ApplicationSets.Err != nil {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	}
-	left := f.leftOut(at, selector)
+	left := f.leftOut(of, selector)
 	switch {
-	case len(left) > 0 && at.Flags == nil:
-		return at.unsettled(name)
+	case len(left) > 0 && of.Flags == nil:
+		return of.unsettled(name)
 	case len(left) > 0:
 		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: "+
 			"nothing is gated there.", list(left)).
 			do("Install the chart again, and look at webhook.namespaceSelector.",
-				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name)).by(at.upgrade())
+				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name)).by(of.upgrade())
 	}
 	return ok(name, "They leave out no gated namespace.")
 }
@@ -61,7 +61,7 @@ func (r *Registration) honoursSwitch() bool {
 
 // leftOut are the namespaces with RollingSync that a release should gate and a selector does not select, except by the
 // emergency switch, of which another check tells.
-func (f *Facts) leftOut(at *Installation, selector labels.Selector) []string {
+func (f *Facts) leftOut(of *Installation, selector labels.Selector) []string {
 	var left []string
 	for _, n := range f.Namespaces.Value {
 		set := labels.Set{}
@@ -70,7 +70,7 @@ func (f *Facts) leftOut(at *Installation, selector labels.Selector) []string {
 				set[key] = value
 			}
 		}
-		if at.gated(n.Name) && f.hasRollingSync(n.Name) && !selector.Matches(set) {
+		if of.gated(n.Name) && f.hasRollingSync(n.Name) && !selector.Matches(set) {
 			left = append(left, n.Name)
 		}
 	}

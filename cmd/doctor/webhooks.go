@@ -53,7 +53,7 @@ func (r *Installation) mutatingExists() Check {
 }
 
 // rules says whether the API server sends every create and every update of an Application.
-func (r *Registration) rules(at *Installation) Check {
+func (r *Registration) rules(of *Installation) Check {
 	covers := func(list []string, want string) bool {
 		return slices.Contains(list, want) || slices.Contains(list, "*")
 	}
@@ -70,13 +70,13 @@ func (r *Registration) rules(at *Installation) Check {
 	}
 	if len(missing) > 0 {
 		return problem("rules", "They leave out %s of applications.argoproj.io v1alpha1: such a sync is not gated.",
-			list(missing)).do("Install the chart again.").by(at.upgrade())
+			list(missing)).do("Install the chart again.").by(of.upgrade())
 	}
 	return ok("rules", "Every CREATE and UPDATE of an Application.")
 }
 
 // failurePolicy says what happens while stepgate does not answer.
-func (r *Registration) failurePolicy(at *Installation) Check {
+func (r *Registration) failurePolicy(of *Installation) Check {
 	const name = "failure policy"
 	policy := admissionv1.Fail
 	if r.Webhook.FailurePolicy != nil {
@@ -85,17 +85,17 @@ func (r *Registration) failurePolicy(at *Installation) Check {
 	switch {
 	case r.Reinvocation != nil && policy == admissionv1.Fail:
 		return warning(name, "Fail: while stepgate does not answer, syncs are refused that the validating webhook would "+
-			"judge.").do("The chart has Ignore for the mutating webhook. Install it again.").by(at.upgrade())
+			"judge.").do("The chart has Ignore for the mutating webhook. Install it again.").by(of.upgrade())
 	case r.Reinvocation != nil:
 		return ok(name, "Ignore, as the chart has it: the validating webhook judges the sync.")
-	case at.Flags == nil:
-		return at.unsettled(name)
-	case at.Flags.Gate.Mode == settings.Enforce && policy == admissionv1.Ignore:
+	case of.Flags == nil:
+		return of.unsettled(name)
+	case of.Flags.Gate.Mode == settings.Enforce && policy == admissionv1.Ignore:
 		return warning(name, "Ignore: while stepgate does not answer, every sync goes through, in any order.").
-			do("Set it back to Fail, unless you prefer availability to order.").by(at.upgrade("webhook.failurePolicy=Fail"))
-	case at.Flags.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
+			do("Set it back to Fail, unless you prefer availability to order.").by(of.upgrade("webhook.failurePolicy=Fail"))
+	case of.Flags.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
 		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are "+
-			"refused.").by(at.upgrade("webhook.failurePolicy=Ignore"))
+			"refused.").by(of.upgrade("webhook.failurePolicy=Ignore"))
 	case policy == admissionv1.Ignore:
 		return ok(name, "Ignore, as audit mode has it.")
 	}
@@ -109,7 +109,7 @@ const (
 	longestTimeout  = 10
 )
 
-func (r *Registration) timeout(at *Installation) Check {
+func (r *Registration) timeout(of *Installation) Check {
 	const name = "timeout"
 	seconds := int32(10) // the API server's default
 	if r.Webhook.TimeoutSeconds != nil {
@@ -119,16 +119,16 @@ func (r *Registration) timeout(at *Installation) Check {
 	switch {
 	case seconds < shortestTimeout:
 		return warning(name, "%d s: a decision may not be ready in time, and the failure policy then decides.",
-			seconds).by(at.upgrade(value))
+			seconds).by(of.upgrade(value))
 	case seconds > longestTimeout:
 		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).
-			by(at.upgrade(value))
+			by(of.upgrade(value))
 	}
 	return ok(name, "%d s.", seconds)
 }
 
 // options checks the fields that the chart always writes in the same way.
-func (r *Registration) options(at *Installation) Check {
+func (r *Registration) options(of *Installation) Check {
 	var wrong []string
 	if p := r.Webhook.MatchPolicy; p != nil && *p != admissionv1.Equivalent {
 		wrong = append(wrong, fmt.Sprintf("matchPolicy is %s: a write in another version of the API is not gated", *p))
@@ -147,7 +147,7 @@ func (r *Registration) options(at *Installation) Check {
 	}
 	if len(wrong) > 0 {
 		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).
-			do("Install the chart again.").by(at.upgrade())
+			do("Install the chart again.").by(of.upgrade())
 	}
 	fields := []string{"matchPolicy", "sideEffects"}
 	if r.Reinvocation != nil {

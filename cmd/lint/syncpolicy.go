@@ -18,6 +18,10 @@ import (
 // over if it is enabled. syncApplication copies retry.
 func (c *checker) automatedSync() {
 	automated := false
+	patch := c.Set.Spec.TemplatePatch
+	if patch != nil && patched(*patch) == nil && strings.Contains(*patch, "syncPolicy") {
+		c.gapOnce("templatePatch", "the sync policy that templatePatch sets: it is a template")
+	}
 	for _, t := range c.templates() {
 		p := t.template.Spec.SyncPolicy
 		if p == nil {
@@ -104,17 +108,20 @@ func (c *checker) templates() []placed {
 		}
 	}
 	if patch := c.Set.Spec.TemplatePatch; patch != nil {
-		t := &argo.ApplicationSetTemplate{}
-		switch err := yaml.Unmarshal([]byte(*patch), t); {
-		case strings.Contains(*patch, "{{") || err != nil:
-			if strings.Contains(*patch, "syncPolicy") {
-				c.gapOnce("templatePatch", "the sync policy that templatePatch sets: it is a template")
-			}
-		default:
+		if t := patched(*patch); t != nil {
 			all = append(all, placed{to("spec", "templatePatch"), t})
 		}
 	}
 	return all
+}
+
+// patched is what a templatePatch sets; nil if it has to be rendered first.
+func patched(patch string) *argo.ApplicationSetTemplate {
+	t := &argo.ApplicationSetTemplate{}
+	if err := yaml.Unmarshal([]byte(patch), t); err != nil || strings.Contains(patch, "{{") {
+		return nil
+	}
+	return t
 }
 
 // updates looks at the settings that keep the ApplicationSet controller from writing to its Applications.

@@ -71,15 +71,11 @@ func (r *Reader) document(file string, d document) *Failure {
 	}
 	o := Object{File: file, Document: d.number, Node: node}
 	if node.Kind == yaml.ScalarNode {
-		return &Failure{File: file, Document: d.number, Line: node.Line, Message: "it is no Kubernetes object"}
-	}
-	if wrong := o.misspelt(); wrong != "" {
-		return &Failure{File: file, Document: d.number, Line: node.Line, Message: wrong}
+		return o.failure("it is no Kubernetes object")
 	}
 	other := !strings.HasPrefix(o.Field("apiVersion"), group) && (o.Field("kind") != "" || Child(node, "spec") == nil)
 	if other && o.items() == nil {
-		r.skip(&o)
-		return nil
+		return r.skip(&o)
 	}
 	if failure := d.twice(file, node); failure != nil {
 		return failure
@@ -93,7 +89,7 @@ func (r *Reader) document(file string, d document) *Failure {
 	return r.object(o)
 }
 
-// group is that of Argo CD's objects.
+// group is the API group of Argo CD's objects.
 const group = "argoproj.io/"
 
 // misspelt says what is wrong with the kind or the apiVersion of what must be an ApplicationSet or an Application; empty
@@ -167,28 +163,22 @@ func (o *Object) entries() ([]json.RawMessage, error) {
 
 // object takes one object, or the entries of a list.
 func (r *Reader) object(o Object) *Failure {
-	failed := func(message string) *Failure {
-		return &Failure{File: o.File, Document: o.Document, Line: o.Node.Line, Message: message}
-	}
-	if wrong := o.misspelt(); wrong != "" {
-		return failed(wrong)
-	}
 	items := o.items()
 	if items == nil {
 		o.Kind = Kind(o.Raw)
 		switch other := OtherVersion(o.Raw); {
 		case o.Kind == "":
-			r.skip(&o)
+			return r.skip(&o)
 		case other != "":
-			return failed(fmt.Sprintf("an %s of %.80s: the API server knows only %s", o.Kind, other, argo.SchemeGroupVersion))
-		default:
-			r.Objects = append(r.Objects, o)
+			return o.failure(fmt.Sprintf("an %s of %.80s: the API server knows only %s", o.Kind, other,
+				argo.SchemeGroupVersion))
 		}
+		r.Objects = append(r.Objects, o)
 		return nil
 	}
 	list, err := o.entries()
 	if err != nil || len(list) != len(items) {
-		return failed("a list whose items cannot be read")
+		return o.failure("a list whose items cannot be read")
 	}
 	for i, item := range items {
 		if item.Kind == yaml.AliasNode && item.Alias != nil {
@@ -202,19 +192,29 @@ func (r *Reader) object(o Object) *Failure {
 	return nil
 }
 
-func (r *Reader) skip(o *Object) {
+// failure says why an object cannot be read.
+func (o *Object) failure(message string) *Failure {
+	return &Failure{File: o.File, Document: o.Document, Line: o.Node.Line, Message: message}
+}
+
+// skip counts an object of another kind, unless that is a misspelt one.
+func (r *Reader) skip(o *Object) *Failure {
+	if wrong := o.misspelt(); wrong != "" {
+		return o.failure(wrong)
+	}
 	r.Other++
 	if o.Field("kind") == "Kustomization" || strings.HasPrefix(o.Field("apiVersion"), "kustomize.config.k8s.io/") {
 		r.Kustomizations++
 	}
+	return nil
 }
 
 // Nothing says that there was no ApplicationSet, and what there was.
 func (r *Reader) Nothing() string {
 	switch {
 	case r.Kustomizations > 0:
-		return "the files have no ApplicationSet, but those of Kustomize: give what it writes: kustomize build FOLDER | " +
-			"stepgate ... -f -"
+		return "the files have no ApplicationSet, but a Kustomization: give -f the output of kustomize build, or pipe it " +
+			"into -f -"
 	case r.Other > 0:
 		return "the files have no ApplicationSet, but objects of other kinds; give its file with -f"
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/cmd/kube"
@@ -29,6 +31,8 @@ func TestWhetherThereIsAGate(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "stepgate"},
 		Webhooks:   []admissionv1.ValidatingWebhook{{Name: doctor.ValidatingWebhook, NamespaceSelector: selector}},
 	}
+	open := registered.DeepCopy()
+	open.Webhooks[0].FailurePolicy = ptr.To(admissionv1.Ignore)
 	namespace := func(name, ignore string) *corev1.Namespace {
 		labels := map[string]string{corev1.LabelMetadataName: name}
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
@@ -46,18 +50,20 @@ func TestWhetherThereIsAGate(t *testing.T) {
 		where   string
 		fails   string
 		want    string
+		problem string
 	}{
-		"it is registered, and ready":      {objects: []runtime.Object{registered, namespace("argocd", ""), ready}},
-		"nobody knows whether it is ready": {objects: []runtime.Object{registered, namespace("argocd", ""), deployment("--mode=enforce")}},
-		"without a Deployment":             {objects: []runtime.Object{registered, namespace("argocd", "")}},
-		"in all namespaces":                {objects: []runtime.Object{registered, ready}, where: "-"},
-		"not registered":                   {objects: []runtime.Object{namespace("argocd", ""), ready}, want: "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook"},
-		"switched off":                     {objects: []runtime.Object{registered, namespace("argocd", "true"), ready}, want: "namespace argocd has the label stepgate.io/ignore=true"},
-		"switched off by another value":    {objects: []runtime.Object{registered, namespace("argocd", "false"), ready}},
-		"left out":                         {objects: []runtime.Object{registered, namespace("team-a", ""), ready}, where: "team-a", want: "does not ask stepgate about namespace team-a"},
-		"no replica is ready":              {objects: []runtime.Object{registered, namespace("argocd", ""), unready}, want: "no replica of Deployment stepgate/stepgate is ready"},
-		"no right to read webhooks":        {objects: []runtime.Object{namespace("argocd", ""), ready}, fails: "validatingwebhookconfigurations"},
-		"no right to read namespaces":      {objects: []runtime.Object{registered, ready}, fails: "namespaces"},
+		"it is registered, and ready":              {objects: []runtime.Object{registered, namespace("argocd", ""), ready}},
+		"nobody knows whether it is ready":         {objects: []runtime.Object{registered, namespace("argocd", ""), deployment("--mode=enforce")}},
+		"without a Deployment":                     {objects: []runtime.Object{registered, namespace("argocd", "")}},
+		"in all namespaces":                        {objects: []runtime.Object{registered, ready}, where: "-"},
+		"not registered":                           {objects: []runtime.Object{namespace("argocd", ""), ready}, want: "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook"},
+		"switched off":                             {objects: []runtime.Object{registered, namespace("argocd", "true"), ready}, want: "namespace argocd has the label stepgate.io/ignore=true"},
+		"switched off by another value":            {objects: []runtime.Object{registered, namespace("argocd", "false"), ready}},
+		"left out":                                 {objects: []runtime.Object{registered, namespace("team-a", ""), ready}, where: "team-a", want: "the API server does not ask stepgate about namespace team-a"},
+		"no replica is ready, and it fails open":   {objects: []runtime.Object{open, namespace("argocd", ""), unready}, want: "no replica of Deployment stepgate/stepgate is ready, and the failure policy is Ignore"},
+		"no replica is ready, and it fails closed": {objects: []runtime.Object{registered, namespace("argocd", ""), unready}, problem: "every sync is refused: no replica of Deployment stepgate/stepgate is ready"},
+		"no right to read webhooks":                {objects: []runtime.Object{namespace("argocd", ""), ready}, fails: "validatingwebhookconfigurations"},
+		"no right to read namespaces":              {objects: []runtime.Object{registered, ready}, fails: "namespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -75,15 +81,17 @@ func TestWhetherThereIsAGate(t *testing.T) {
 				where = ""
 			}
 			gate := installation(t.Context(), clientset, where)
-			if tc.want == "" {
-				g.Expect(gate.config.NoGate).To(BeEmpty())
-				return
-			}
-			g.Expect(gate.config.NoGate).To(ContainSubstring(tc.want))
 			known, _ := withSlots()
 			r := &rollouts{cli: &cli{}, clients: &kube.Cluster{Clientset: clientset}}
 			shown := rollout.Judge(r.preview(gate, known).Outlook(known.Sets()[0]))
-			g.Expect(shown.Exempt).To(ContainElement("nothing is held or denied: " + gate.config.NoGate))
+			exempt, problems := strings.Join(shown.Exempt, "\n"), strings.Join(shown.Problems, "\n")
+			if tc.want == "" {
+				g.Expect(exempt).NotTo(ContainSubstring("nothing is held or denied"))
+			} else {
+				g.Expect(exempt).To(ContainSubstring("nothing is held or denied: " + tc.want))
+			}
+			g.Expect(problems).To(ContainSubstring(tc.problem))
+			g.Expect(strings.Contains(problems, "every sync is refused")).To(Equal(tc.problem != ""))
 		})
 	}
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
@@ -34,8 +35,9 @@ type installed struct {
 	slots string
 	// kinds are the kinds of objects that it reads as evidence.
 	kinds evidence.Kinds
-	// exists says that an installation was found.
-	exists bool
+	// exists says that an installation was found, and unready that none of its replicas is ready, unless that is empty.
+	exists  bool
+	unready string
 }
 
 // installation looks for the installation that gates a namespace, and reads its flags. Where there is none, or it
@@ -52,46 +54,58 @@ func installation(ctx context.Context, clientset kubernetes.Interface, namespace
 // all, as the API server sees it.
 func readInstallation(ctx context.Context, clientset kubernetes.Interface, namespace string) (installed, error) {
 	gate, err := deployed(ctx, clientset, namespace)
-	gate.config.NoGate = cmp.Or(unregistered(ctx, clientset, namespace), gate.config.NoGate)
+	asked, why := registered(ctx, clientset, namespace)
+	switch {
+	case why != "":
+		gate.config.NoGate = why
+	case gate.unready == "" || asked == nil:
+	case ptr.Deref(asked.FailurePolicy, admissionv1.Fail) == admissionv1.Ignore:
+		gate.config.NoGate = gate.unready + ", and the failure policy is Ignore"
+	default:
+		gate.config.GateProblem = "every sync is refused: " + gate.unready + "; see stepgate doctor --emergency"
+	}
 	return gate, err
 }
 
-// unregistered says why the API server does not ask stepgate about a namespace, or about any if it is empty; empty if it
-// does, or if that cannot be read.
-func unregistered(ctx context.Context, clientset kubernetes.Interface, namespace string) string {
+// registered is the webhook by which the API server asks stepgate about a namespace, or about any if that is empty. Where
+// there is none, why says so. Both are empty if that cannot be read.
+func registered(
+	ctx context.Context, clientset kubernetes.Interface, namespace string,
+) (asked *admissionv1.ValidatingWebhook, why string) {
 	list, err := clientset.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return ""
+		return nil, ""
 	}
 	set := labels.Set{}
 	if namespace != "" {
 		of, err := clientset.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err != nil {
-			return ""
+			return nil, ""
 		}
 		set = of.Labels
 	}
-	registered := false
+	exists := false
 	for i := range list.Items {
-		for _, w := range list.Items[i].Webhooks {
+		for j := range list.Items[i].Webhooks {
+			w := &list.Items[i].Webhooks[j]
 			if w.Name != doctor.ValidatingWebhook {
 				continue
 			}
-			registered = true
+			exists = true
 			selector, err := metav1.LabelSelectorAsSelector(w.NamespaceSelector)
 			if err != nil || namespace == "" || selector.Matches(set) {
-				return ""
+				return w, ""
 			}
 		}
 	}
 	switch {
-	case !registered:
-		return "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook; see stepgate doctor"
+	case !exists:
+		return nil, "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook; see stepgate doctor"
 	case doctor.SwitchedOff(set):
-		return fmt.Sprintf("namespace %s has the label %s", namespace, doctor.EmergencySwitch)
+		return nil, fmt.Sprintf("namespace %s has the label %s", namespace, doctor.EmergencySwitch)
 	}
-	return fmt.Sprintf("the API server does not ask stepgate about namespace %s: the namespaceSelector of its webhook "+
-		"leaves it out", namespace)
+	return nil, fmt.Sprintf("the API server does not ask stepgate about namespace %s: the namespaceSelector of its "+
+		"webhook leaves it out", namespace)
 }
 
 // deployed reads the flags of the Deployment that gates a namespace.
@@ -119,7 +133,7 @@ func deployed(ctx context.Context, clientset kubernetes.Interface, namespace str
 			gate.slots = o.Installation.Namespace()
 		}
 		if s := d.Status; s.ObservedGeneration > 0 && s.Replicas > 0 && s.ReadyReplicas == 0 {
-			gate.config.NoGate = fmt.Sprintf("no replica of Deployment %s/%s is ready; see stepgate doctor", d.Namespace, d.Name)
+			gate.unready = fmt.Sprintf("no replica of Deployment %s/%s is ready", d.Namespace, d.Name)
 		}
 		return gate, nil
 	}

@@ -127,9 +127,9 @@ func (l *linter) notRead(failures []lint.Failure) error {
 	case l.output != "":
 		return failures[0]
 	case n > 1:
-		return fmt.Errorf("%d documents were not read: see above", n)
+		return fmt.Errorf("%d documents were not read: the report says why", n)
 	}
-	return errors.New("1 document was not read: see above")
+	return errors.New("1 document was not read: the report says why")
 }
 
 // readLive reads ApplicationSets and their Applications.
@@ -146,6 +146,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 		return err
 	}
 	if gate := installation(ctx, c.Clientset, namespace); gate.exists {
+		gate.config.NoGate = "" // what lint finds is about the settings, also while nobody answers
 		l.installed = &gate.config
 	}
 	in.Partial = len(names) > 0

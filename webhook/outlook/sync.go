@@ -18,8 +18,8 @@ type Sync struct {
 	Newest, Best policy.Candidate
 	// At is when to look again, if nothing changes until then; zero when that is not known.
 	At time.Time
-	// Slots are those of the step, one of which it needs; nil if it needs none. The Decision counts them. Track is that of
-	// the slot; empty if it counts in each.
+	// Slots says who has the slots of the step, one of which it needs; nil if it needs none. The Decision counts them. Track
+	// is the track of the slot; empty if it counts in each.
 	Slots *policy.Slots
 	Track string
 	// Alike is the same for all syncs of which the rule has nothing else to say, but for their names; zero if a known
@@ -114,7 +114,7 @@ func blockedBy(in policy.Input, blocker *argocd.Projection) (d policy.Decision, 
 	return d, blocks && !b.Ends.Stale()
 }
 
-// slots are those of the step of an Application that may go, and the track of the one that it needs.
+// slots says who has the slots that an Application needs one of, which may go otherwise, and in which track it needs one.
 func (o *Outlook) slots(p *argocd.Projection, d policy.Decision) (all *policy.Slots, track string) {
 	if o.seen == nil || d.Outcome != policy.Allow || d.Step < 0 || d.Repairs(p.AutoSync) {
 		return nil, ""

@@ -28,8 +28,8 @@ func (s starting) underWay(p *argocd.Projection, now time.Time) bool {
 type allotment struct {
 	limited bool
 	counted *slots.Counted
-	// ours are the Applications that stepgate has started and that are Progressing: the ApplicationSet controller does not
-	// record where they come from.
+	// ours are the Applications that stepgate has started and that are Progressing since. The ApplicationSet controller has
+	// not asked for these syncs, and may count none of them.
 	ours []string
 	// allotted says that the ApplicationSet controller gives the slots away, or is about to: it records all earlier steps
 	// as Healthy, but for Applications of which it is going to find that.
@@ -46,11 +46,11 @@ func newAllotment(l *look, step int) *allotment {
 	}
 	all.counted = slots.Count(l.Set, step, l.Input.Siblings)
 	recordable := map[string]bool{}
-	for _, p := range l.Applications {
+	for i, p := range l.Applications {
 		recordable[p.Name] = foundHealthy(&p.Application)
-		recorded := l.Set.Recorded[p.Name]
+		recorded, sibling := l.Set.Recorded[p.Name], &l.Input.Siblings[i]
 		switch at := recorded.TransitionedAt; {
-		case l.Set.Sibling(&p.Application).Step != step:
+		case sibling.Step != step || sibling.Orphan() || sibling.Deleting:
 		case p.Ours && p.Application.Health == "Progressing":
 			all.ours = append(all.ours, p.Name)
 		case (recorded.Pending || recorded.Started) && !p.Ours && at.After(all.gave):

@@ -394,6 +394,13 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 				Operation: argo.Operation{InitiatedBy: argo.OperationInitiator{Username: argocd.Starter}},
 			}
 		}, want: "a"},
+		"one that is being deleted is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Apps[5].Status.Health.Status, c.Apps[5].DeletionTimestamp = "Progressing", ptr.To(metav1.NewTime(scenario.Noon))
+			c.Apps[5].Status.OperationState = &argo.OperationState{
+				Phase:     "Succeeded",
+				Operation: argo.Operation{InitiatedBy: argo.OperationInitiator{Username: argocd.Starter}},
+			}
+		}, want: "a b"},
 		"nobody knows why one is Progressing": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
 			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
 		}, want: "a b"},

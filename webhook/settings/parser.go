@@ -47,6 +47,8 @@ type Config struct {
 	// NoGate says why no gate answers, for those who show rollouts: then nothing is held or denied, whatever the mode. The
 	// gate itself leaves it empty.
 	NoGate string
+	// GateProblem is what else is wrong with the gate, for the same: nothing is let through because of it.
+	GateProblem string
 	// Pin says to which revisions operations are pinned.
 	Pin Pin
 	// Hold lets an early write of a controller, or of a program that asks again, through without its operation. It needs
@@ -68,8 +70,8 @@ type Config struct {
 type Settings struct {
 	policy.Settings
 	Mode Mode
-	// NoGate is Config.NoGate where the mode would be enforce otherwise.
-	NoGate string
+	// NoGate is Config.NoGate where the mode would be enforce otherwise, and GateProblem is that of the Config.
+	NoGate, GateProblem string
 	// Bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured; empty where
 	// nobody asks for one.
 	Bypass string
@@ -90,9 +92,12 @@ type Problem struct{ Annotation, Text string }
 // String is the sentence that people read.
 func (p Problem) String() string { return "annotation " + p.Annotation + " is " + p.Text }
 
-// ProblemTexts are the sentences of the Problems.
+// ProblemTexts are the sentences of the GateProblem and of the Problems.
 func (s Settings) ProblemTexts() []string {
 	var texts []string
+	if s.GateProblem != "" {
+		texts = append(texts, s.GateProblem)
+	}
 	for _, p := range s.Problems {
 		texts = append(texts, p.String())
 	}
@@ -146,7 +151,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		s.Mode, s.Off = mode, mode == Off
 		a.note(ModeAnnotation, err)
 	}
-	if c.NoGate != "" && s.Mode == Enforce {
+	if s.GateProblem = c.GateProblem; c.NoGate != "" && s.Mode == Enforce {
 		s.Mode, s.NoGate = Audit, c.NoGate
 	}
 	if text, ok := a.get(RequireAnnotation); ok {

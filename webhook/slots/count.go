@@ -92,17 +92,20 @@ func byState(c *Claim, t *table, siblings []policy.Sibling) *Counted {
 	return counted
 }
 
-// count is the one place where slots are counted.
+// count counts the slots of a claim's step and track. Nothing else does.
 func count(c *Claim, t *table, siblings []policy.Sibling, settle settle) (*Counted, error) {
 	counted := &Counted{claim: c, under: map[string]bool{}, has: map[string]bool{}, free: map[string]bool{}}
 	known := t
 	if known == nil {
 		known = &table{}
 	}
-	seen := make(map[string]bool, len(siblings))
+	unseen := map[string]bool{} // those that have a slot and are no siblings
+	for i := range known.Slots {
+		unseen[known.Slots[i].Application] = true
+	}
 	for i := range siblings {
 		sibling := &siblings[i]
-		seen[sibling.Name] = true
+		delete(unseen, sibling.Name)
 		own, in := c.slotOf(sibling.Name, known), c.inStep(sibling)
 		if own == nil && !in {
 			continue
@@ -130,7 +133,7 @@ func count(c *Claim, t *table, siblings []policy.Sibling, settle settle) (*Count
 	}
 	for i := range known.Slots {
 		own := &known.Slots[i]
-		if seen[own.Application] || !c.counts(own) {
+		if !unseen[own.Application] || !c.counts(own) {
 			continue
 		}
 		why, under, err := settle(own)
@@ -172,32 +175,31 @@ const maxHealth = 60
 // Without are the slots that others than an Application have taken: also those that the ApplicationSet controller is
 // about to sync. If the Application is one of these, only those that come before it by name: one of them can always go.
 func (c *Counted) Without(application string) *policy.Slots {
-	all := c.underWay(application)
-	pending := c.claim.Set.Recorded[application].Pending
+	taken, pending := slices.Clone(c.taken), c.claim.Set.Recorded[application].Pending
 	for _, b := range c.pending {
-		if b.Application != application && (!pending || b.Application < application) {
-			all.Taken = append(all.Taken, b)
+		if !pending || b.Application < application {
+			taken = append(taken, b)
 		}
 	}
-	slices.SortFunc(all.Taken, byName)
-	return all
+	return c.of(application, taken)
 }
 
 // underWay are those of them that are under way already.
-func (c *Counted) underWay(application string) *policy.Slots {
+func (c *Counted) underWay(application string) *policy.Slots { return c.of(application, c.taken) }
+
+// of are slots that are taken, without that of an Application.
+func (c *Counted) of(application string, taken []policy.Blocker) *policy.Slots {
 	size := c.size
 	if c.claim.Moved {
 		size = 1
 	}
 	most, _ := limit(c.claim.Set, c.claim.Step, size)
 	all := &policy.Slots{Most: most}
-	for _, b := range c.taken {
+	for _, b := range taken {
 		if b.Application != application {
 			all.Taken = append(all.Taken, b)
 		}
 	}
-	slices.SortFunc(all.Taken, byName)
+	slices.SortFunc(all.Taken, func(a, b policy.Blocker) int { return strings.Compare(a.Application, b.Application) })
 	return all
 }
-
-func byName(a, b policy.Blocker) int { return strings.Compare(a.Application, b.Application) }
