@@ -40,6 +40,11 @@ type Row struct {
 	Total int `json:"total"`
 	// Since is since when the ApplicationSet controller has had an Application wait.
 	Since *metav1.Time `json:"since,omitempty"`
+	// Urgency says who has to do something. Need is the first that it waits for, absent if there is none, and More counts the
+	// others.
+	Urgency rollout.Urgency `json:"urgency"`
+	Need    *rollout.Need   `json:"need,omitempty"`
+	More    int             `json:"more,omitempty"`
 	// WaitingFor is the first that holds it up, and how many more.
 	WaitingFor string   `json:"waitingFor,omitempty"`
 	Revisions  []string `json:"revisions,omitempty"`
@@ -47,10 +52,15 @@ type Row struct {
 
 // rowOf is the row of a rollout.
 func rowOf(r *rollout.Rollout) Row {
-	return Row{
+	row := Row{
 		Namespace: r.Namespace, Name: r.Name, Alone: r.Alone, Phase: r.Phase, Status: r.Status(), Step: r.Step,
 		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, WaitingFor: r.WaitingFor(), Revisions: r.Revisions,
+		Urgency: r.Urgency(),
 	}
+	if n := len(r.Needs); n > 0 {
+		row.Need, row.More = &r.Needs[0], n-1
+	}
+	return row
 }
 
 // Detail is one rollout.

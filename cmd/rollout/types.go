@@ -54,6 +54,8 @@ type Rollout struct {
 	Total int `json:"total"`
 	// Blockers are the Applications of the current step that are not done.
 	Blockers []Blocker `json:"blockers,omitempty"`
+	// Needs are what has to end first, those about which somebody has to do something before the others.
+	Needs []Need `json:"needs,omitempty"`
 	// Since is since when the ApplicationSet controller has had one of its Applications wait; absent when none does, or
 	// that is not known.
 	Since *metav1.Time `json:"since,omitempty"`
@@ -86,6 +88,47 @@ func (r *Rollout) DeepCopyObject() runtime.Object {
 	c := *r
 	return &c
 }
+
+// Need is something that a rollout waits for, and that waits for nothing else itself: the root of what holds syncs up.
+type Need struct {
+	// Reason is the one of docs/decisions.md.
+	Reason string `json:"reason"`
+	// Actor is who ends it: You, ArgoCD or Time.
+	Actor string `json:"actor"`
+	// ApplicationSet is the one whose need it is, as NAMESPACE/NAME: another one where the rollout comes after that. It is
+	// empty for an Application that none controls.
+	ApplicationSet string `json:"applicationSet,omitempty"`
+	// Step is the number of the step, 0 if it is in none, and Application is empty where it is about the whole step.
+	Step        int    `json:"step"`
+	Application string `json:"application,omitempty"`
+	// Text says what it is, and Do what to do about it. All that tells people about it uses these words.
+	Text string `json:"text"`
+	Do   string `json:"do,omitempty"`
+	// Command does that in a terminal; empty where no command does. Verb is resume, approve or refresh where the dashboard
+	// can do it.
+	Command string `json:"command,omitempty"`
+	Verb    string `json:"verb,omitempty"`
+	// Until is when it ends by itself, if nothing changes until then.
+	Until *metav1.Time `json:"until,omitempty"`
+	// Holds counts the Applications whose syncs wait for it, and Held are the first of them.
+	Holds int      `json:"holds"`
+	Held  []string `json:"held,omitempty"`
+}
+
+// Urgency says who has to do something about a rollout. Lists are sorted by it.
+type Urgency string
+
+// The urgencies, in the order of lists.
+const (
+	// NeedsYou: something waits for a person.
+	NeedsYou Urgency = "NeedsYou"
+	// WaitsByItself: what it waits for ends by itself.
+	WaitsByItself Urgency = "WaitsByItself"
+	// AtWork: Argo CD is.
+	AtWork Urgency = "Running"
+	// Finished: nothing is left to do, or there is no order to keep.
+	Finished Urgency = "Complete"
+)
 
 // Step is one step of a rollout.
 type Step struct {

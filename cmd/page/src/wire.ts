@@ -19,11 +19,29 @@ export interface Row {
   done: number;
   total: number;
   since?: string;
+  urgency: string;
+  need?: Need;
+  more?: number;
   waitingFor?: string;
   revisions?: string[];
 }
 
 export type Phase = "Complete" | "Progressing" | "Waiting" | "NoSteps";
+
+export interface Need {
+  reason: string;
+  actor: string;
+  applicationSet?: string;
+  step: number;
+  application?: string;
+  text: string;
+  do?: string;
+  command?: string;
+  verb?: string;
+  until?: string;
+  holds: number;
+  held?: string[];
+}
 
 export interface Detail {
   at: string;
@@ -43,6 +61,7 @@ export interface Rollout {
   done: number;
   total: number;
   blockers?: Blocker[];
+  needs?: Need[];
   since?: string;
   revisions?: string[];
   unselected?: string[];
