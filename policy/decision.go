@@ -58,6 +58,8 @@ type Decision struct {
 	// Circle is the way from the target back to itself, where it waits for something that waits for it in turn; else
 	// empty.
 	Circle string
+	// Root is the first of what the blockers wait for themselves, for texts; nil where nobody has looked.
+	Root *Need
 }
 
 // Meant reports whether the sync waits for a condition as it is meant to: nobody has to be woken for it.

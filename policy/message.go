@@ -23,17 +23,43 @@ const (
 // do next. It is byte-stable: Argo CD stores it in conditions, where a text that changes would cost a status write per
 // retry. The API server puts `admission webhook "..." denied the request:` before it.
 func (d Decision) Message() string {
-	switch r := rowOf(d.Reason); {
-	case r.message != nil:
-		return r.message(d)
-	case d.Outcome != Deny || len(d.Blockers) == 0 && d.Detail == "":
-		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
-	case len(d.Blockers) == 0:
-		return fmt.Sprintf("%s may not sync %s: %s (%s: %s). Next: %s", d.of(), d.when(), d.Application, d.Reason, d.Detail,
-			d.WayOut())
+	text, next := d.said()
+	if next == "" {
+		return text
 	}
-	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s%s", d.of(), d.when(), d.subject(), d.Names(), d.next(),
-		d.Blockers[0].WayOut())
+	return text + ". Next: " + next
+}
+
+// Says is the Message without what to do next: for a denial about which nobody has to do anything.
+func (d Decision) Says() string {
+	text, _ := d.said()
+	return text
+}
+
+// said are the words, with what the sync waits for in the end.
+func (d Decision) said() (text, next string) {
+	text, next = d.words()
+	if d.Root == nil {
+		return text, next
+	}
+	if !strings.Contains(text, d.Root.Text) {
+		text += ". In the end it waits for this: " + d.Root.Text
+	}
+	return text, d.Root.Do
+}
+
+// words are what is wrong, and what to do next.
+func (d Decision) words() (text, next string) {
+	switch r := rowOf(d.Reason); {
+	case r.words != nil:
+		return r.words(d)
+	case d.Outcome != Deny || len(d.Blockers) == 0 && d.Detail == "":
+		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason), ""
+	case len(d.Blockers) == 0:
+		return fmt.Sprintf("%s may not sync %s: %s (%s: %s)", d.of(), d.when(), d.Application, d.Reason, d.Detail), d.WayOut()
+	}
+	return fmt.Sprintf("%s may not sync %s: %s: %s", d.of(), d.when(), d.subject(), d.Names()),
+		d.next() + d.Blockers[0].WayOut()
 }
 
 // when says from when on the sync may start, if that is known.
@@ -83,11 +109,7 @@ func applications(n int) string {
 func (d Decision) Names() string {
 	var names []string
 	for _, b := range d.Blockers[:min(len(d.Blockers), namedBlockers)] {
-		why := string(b.Reason)
-		if b.Detail != "" {
-			why += ": " + b.Detail
-		}
-		names = append(names, b.Named()+b.where()+" ("+why+")")
+		names = append(names, b.text())
 	}
 	list := strings.Join(names, ", ")
 	if more := len(d.Blockers) - namedBlockers; more > 0 {

@@ -39,10 +39,13 @@ func (in *Input) awaits(name string, r Recorded, step int) bool {
 // under reports whether an Application is recorded under a step before step.
 func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
 
+// notThere is the detail of an Application that is to be created.
+const notThere = "it does not exist yet"
+
 // doesNotExist is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of
 // an object, a recorded name is any text.
 func doesNotExist(name string, r Recorded) Blocker {
 	return Blocker{
-		Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotGenerated, Detail: "it does not exist yet",
+		Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotGenerated, Detail: notThere,
 	}
 }

@@ -16,12 +16,12 @@ var alreadySynced = row{
 	do: "nothing; the controller goes on without another sync. To start a terminated one again: `argocd app " +
 		"sync APP`.",
 	when: "the ApplicationSet controller repeats a sync that ran in its turn, or was terminated (`--hold`)",
-	message: func(d Decision) string {
+	words: func(d Decision) (text, next string) {
 		if d.Detail != "" {
-			return d.of() + " may not sync again: " + d.Application + ": " + d.Detail + ". Next: " +
+			return d.of() + " may not sync again: " + d.Application + ": " + d.Detail,
 				strings.ReplaceAll(d.Next, "APP", d.Application)
 		}
-		return d.of() + " may not sync again: the Application has been synced in its turn"
+		return d.of() + " may not sync again: the Application has been synced in its turn", ""
 	},
 }
 

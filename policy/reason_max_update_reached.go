@@ -19,12 +19,12 @@ var maxUpdateReached = waiting{
 		level:     RequireHealth,
 		when:      "with `--max-update`: as many of its step are under way as `maxUpdate` says",
 		condition: true,
-		message: func(d Decision) string {
+		words: func(d Decision) (text, next string) {
 			if len(d.Blockers) == 0 {
-				return d.of() + " may not sync by itself (MaxUpdateReached: its maxUpdate is 0). Next: sync it by hand"
+				return d.of() + " may not sync by itself (MaxUpdateReached: its maxUpdate is 0)", "sync it by hand"
 			}
-			return fmt.Sprintf("%s may not sync yet (MaxUpdateReached: its maxUpdate is %s): %s. Next: wait until one of them "+
-				"is Healthy", d.of(), d.Detail, d.Names())
+			return fmt.Sprintf("%s may not sync yet (MaxUpdateReached: its maxUpdate is %s): %s", d.of(), d.Detail, d.Names()),
+				"wait until one of them is Healthy"
 		},
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) { return d.withSlots(in.Slots) },

@@ -18,8 +18,8 @@ var notApproved = waiting{
 		level:     RequireHealth,
 		when:      "its step needs an approval of what it deploys, and there is none",
 		condition: true,
-		message: func(d Decision) string {
-			return d.of() + " is not approved (NotApproved: " + d.Detail + "). Next: stepgate approve " + d.flags()
+		words: func(d Decision) (text, next string) {
+			return d.of() + " is not approved (NotApproved: " + d.Detail + ")", "stepgate approve " + d.flags()
 		},
 	},
 	denies: (*Input).notApproved,

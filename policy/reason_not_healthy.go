@@ -21,10 +21,13 @@ var notHealthy = blocking{
 	},
 }
 
+// neverLookedAt is the detail of an Application that is new.
+const neverLookedAt = "Argo CD has never compared it"
+
 var neverCompared = lack{
 	next: "wait until Argo CD has compared APP",
 	holds: func(_ *Input, a *Application) (detail string, ok bool) {
-		return "Argo CD has never compared it", a.ReconciledAt.IsZero() || a.Health == ""
+		return neverLookedAt, a.ReconciledAt.IsZero() || a.Health == ""
 	},
 }
 

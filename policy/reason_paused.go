@@ -12,13 +12,13 @@ var paused = settling{
 		do:        "ask them, or end the pause with `stepgate resume`.",
 		when:      "the step is paused",
 		condition: true,
-		message: func(d Decision) string {
+		words: func(d Decision) (text, next string) {
 			why := ""
 			if d.Detail != "" {
 				why = ": " + d.Detail
 			}
-			return d.of() + " is paused (Paused" + why + "). Next: stepgate resume " + d.flags() +
-				", or correct the annotation stepgate.io/pause"
+			return d.of() + " is paused (Paused" + why + ")",
+				"stepgate resume " + d.flags() + ", or correct the annotation stepgate.io/pause"
 		},
 	},
 	outcome: Deny,

@@ -19,10 +19,9 @@ var tooManyFailures = waiting{
 		level:     RequireHealth,
 		when:      "more of its step have failed at what it deploys than may, and it has not",
 		condition: true,
-		message: func(d Decision) string {
-			return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another "+
-				"revision",
-				d.of(), applications(len(d.Blockers)), d.Detail, d.Names())
+		words: func(d Decision) (text, next string) {
+			return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s", d.of(), applications(len(d.Blockers)),
+				d.Detail, d.Names()), "repair them, or deploy another revision"
 		},
 	},
 	denies: (*Input).tooManyFailures,

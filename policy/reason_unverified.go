@@ -14,12 +14,12 @@ var unverified = waiting{
 		level:     RequireHealth,
 		when:      "an object that its step waits for says no to what it deploys, or none says yes",
 		condition: true,
-		message: func(d Decision) string {
+		words: func(d Decision) (text, next string) {
 			if d.Refused {
-				return d.of() + " may not deploy this (Unverified: " + d.Detail + "). Next: deploy another revision, or have " +
-					"it verified again"
+				return d.of() + " may not deploy this (Unverified: " + d.Detail + ")",
+					"deploy another revision, or have it verified again"
 			}
-			return d.of() + " is not verified (Unverified: " + d.Detail + "). Next: wait for it, or see why it does not come"
+			return d.of() + " is not verified (Unverified: " + d.Detail + ")", "wait for it, or see why it does not come"
 		},
 	},
 	denies: (*Input).unverified,

@@ -13,13 +13,13 @@ var windowClosed = waiting{
 		level:     RequireHealth,
 		when:      "its sync window is closed",
 		condition: true,
-		message: func(d Decision) string {
+		words: func(d Decision) (text, next string) {
 			when := "yet"
 			if !d.NotBefore.IsZero() {
 				when = "before " + moment(d.NotBefore)
 			}
-			return d.of() + " may not sync " + when + " (WindowClosed: " + d.Detail +
-				"). Next: wait until the sync window of its project opens"
+			return d.of() + " may not sync " + when + " (WindowClosed: " + d.Detail + ")",
+				"wait until the sync window of its project opens"
 		},
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {

@@ -22,8 +22,8 @@ type row struct {
 	recorded bool
 	// next is what an operator can do about it, unless more is known; APP stands for the Application.
 	next string
-	// message words a denial because of it; nil for the usual sentence.
-	message func(Decision) string
+	// words say what a denial because of it is, and what to do next; nil for the usual sentence.
+	words func(Decision) (text, next string)
 }
 
 // settling is a row that settles a write without a look at siblings.

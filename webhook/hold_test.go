@@ -36,7 +36,7 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g.Expect(events).To(HaveLen(1))
 	g.Expect([]string{events[0].Type, events[0].Reason}).To(Equal([]string{"Normal", "SyncHeld"}))
 	g.Expect(events[0].Note).To(And(
-		ContainSubstring("dev (NotHealthy: Progressing)"), HaveSuffix(". The sync then starts by itself"),
+		ContainSubstring("dev (NotHealthy: Progressing)"), HaveSuffix(". Nobody has to do anything: the sync starts by itself"),
 	))
 	write()
 	g.Expect(trial.posted()).To(BeEmpty(), "one Event for one reason")
@@ -251,11 +251,11 @@ func TestWhoIsToldOfAHeldSync(t *testing.T) {
 		ends         string
 	}{
 		"the ApplicationSet controller": {
-			user: scenario.ApplicationSetController, names: "applicationset-controller", ends: ". The sync then starts by itself",
+			user: scenario.ApplicationSetController, names: "applicationset-controller", ends: ". Nobody has to do anything: the sync starts by itself",
 		},
-		"auto-sync": {user: scenario.ApplicationController, syncs: true, ends: ". The sync then starts by itself"},
+		"auto-sync": {user: scenario.ApplicationController, syncs: true, ends: ". Nobody has to do anything: the sync starts by itself"},
 		"auto-sync of an account that nobody has listed": {
-			user: "system:serviceaccount:other:controller", syncs: true, ends: ". The sync then starts by itself",
+			user: "system:serviceaccount:other:controller", syncs: true, ends: ". Nobody has to do anything: the sync starts by itself",
 		},
 		"a script that says it is automated": {user: "jane", warns: true, ends: "ask for the sync again then"},
 		"another program": {

@@ -27,8 +27,10 @@ type Preview struct {
 // has the slots of steps, as far as the Applications do not show it; nil if they cannot be asked.
 func NewPreview(config settings.Config, known judge.Dependencies, texts slots.Texts) *Preview {
 	view := slots.NewView(known.Known, texts, known.Clock)
+	j := judge.New(config, known)
 	return &Preview{
-		course: &course.Course{Judge: judge.New(config, known), Known: known.Known, Slots: view}, view: view,
+		course: &course.Course{Judge: j, Known: known.Known, Slots: view, Roots: outlook.NewRoots(j, known.Known, view)},
+		view:   view,
 	}
 }
 

@@ -72,8 +72,9 @@ func TestThePreviewKnowsTheSlots(t *testing.T) {
 		busy  = "1:dev=Healthy@b 3:prod-eu=Progressing@b 3:prod=Healthy@b"
 	)
 	full := "step 3 of ApplicationSet argocd/guestbook may not sync yet (MaxUpdateReached: its maxUpdate is 1): " +
-		"prod-eu (NotHealthy: Progressing). Next: wait until one of them is Healthy"
+		"prod-eu (NotHealthy: Progressing)"
 	unseen := strings.Replace(full, "NotHealthy: Progressing", "MaxUpdateReached", 1)
+	const byItself = ". Nobody has to do anything: the sync starts by itself"
 	for name, tc := range map[string]struct {
 		scenario string
 		most     int32
@@ -85,14 +86,14 @@ func TestThePreviewKnowsTheSlots(t *testing.T) {
 		blind    bool
 	}{
 		"a slot is free":                       {scenario: quiet, most: 1},
-		"none is free":                         {scenario: busy, most: 1, want: full + ". The sync then starts by itself"},
-		"none is free for a user":              {scenario: busy, most: 1, user: scenario.ArgoCDServer, byHand: true, want: full},
-		"none is free for auto-sync":           {scenario: busy, most: 1, user: scenario.ApplicationController, want: full + ". The sync then starts by itself"},
+		"none is free":                         {scenario: busy, most: 1, want: full + byItself},
+		"none is free for a user":              {scenario: busy, most: 1, user: scenario.ArgoCDServer, byHand: true, want: full + ". Next: wait until prod-eu is Healthy, or repair it"},
+		"none is free for auto-sync":           {scenario: busy, most: 1, user: scenario.ApplicationController, want: full + byItself},
 		"two are allowed":                      {scenario: busy, most: 2},
 		"audit mode":                           {scenario: busy, most: 1, mode: settings.Audit},
 		"by hand only":                         {scenario: quiet, want: "step 3 of ApplicationSet argocd/guestbook may not sync by itself (MaxUpdateReached: its maxUpdate is 0). Next: sync it by hand. The sync then starts by itself"},
 		"by hand":                              {scenario: quiet, user: scenario.ArgoCDServer, byHand: true},
-		"the object alone tells":               {scenario: quiet, most: 1, object: object{text: held}, want: unseen + ". The sync then starts by itself"},
+		"the object alone tells":               {scenario: quiet, most: 1, object: object{text: held}, want: unseen + byItself},
 		"the object tells, and nobody may ask": {scenario: quiet, most: 1, object: object{err: errors.New("forbidden")}, blind: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (f *facts) waits() (o occurrence) {
 	if !f.enforced {
 		return o
 	}
-	var texts []string
+	var needs []int
 	f.each(func(step *rollout.Step, a *rollout.Application) {
 		reason := reasonOf(a)
 		if reason == "" || o.step != 0 && o.step != step.Number {
@@ -67,26 +67,22 @@ func (f *facts) waits() (o occurrence) {
 			o.step, o.reason, o.command = step.Number, reason, f.command("explain", a.Name)
 		}
 		o.applications = append(o.applications, a.Name)
-		texts = append(texts, a.Name+" "+plain(a.Sentence()))
+		if a.Need > 0 && !slices.Contains(needs, a.Need-1) {
+			needs = append(needs, a.Need-1)
+		}
 	})
 	if o.step == 0 {
 		return o
 	}
-	if o.reason == waitsForOthers {
-		texts = append(texts, f.blockers()...)
+	slices.Sort(needs)
+	var texts []string
+	for _, i := range needs {
+		texts = append(texts, said(&f.r.Needs[i]))
 	}
 	if before := f.doneBefore(f.r.Step); before.After(o.since) {
 		o.since = before
 	}
 	return f.named(o, texts)
-}
-
-// blockers say what is not done of the current step.
-func (f *facts) blockers() (texts []string) {
-	for _, b := range f.r.Blockers {
-		texts = append(texts, b.Application+" is not done ("+plain(because(b.Reason, b.Detail))+")")
-	}
-	return texts
 }
 
 func because(reason, detail string) string {
@@ -142,7 +138,7 @@ func (f *facts) held(reason string, no bool) (o occurrence, what []string) {
 		}
 		o.step, o.reason = step.Number, reason
 		o.applications = append(o.applications, a.Name)
-		if text := plain(textOf(step, a)); !slices.Contains(what, text) {
+		if text := f.textOf(step, a); !slices.Contains(what, text) {
 			what = append(what, text)
 		}
 	})
@@ -150,15 +146,29 @@ func (f *facts) held(reason string, no bool) (o occurrence, what []string) {
 	return o, what
 }
 
-// textOf says which condition an Application waits for.
-func textOf(step *rollout.Step, a *rollout.Application) string {
-	for _, c := range step.Conditions {
-		if !c.Met && c.Reason == a.Held && slices.Contains(c.Applications, a.Name) {
-			return c.Text
+// textOf says which condition of its step an Application waits for.
+func (f *facts) textOf(step *rollout.Step, a *rollout.Application) string {
+	for i := range f.r.Needs {
+		if n := &f.r.Needs[i]; n.Reason == a.Held && n.Step == step.Number && (a.Need == i+1 || a.Need == 0 ||
+			f.r.Needs[a.Need-1].Reason != a.Held) {
+			return said(n)
 		}
 	}
 	return a.Held
 }
+
+// saidOf is the need that an Application itself is, or else why it has failed.
+func (f *facts) saidOf(application, reason string) string {
+	for i := range f.r.Needs {
+		if n := &f.r.Needs[i]; n.Application == application {
+			return said(n)
+		}
+	}
+	return application + " (" + reason + ")"
+}
+
+// said is a need in the words of all that tells people about it.
+func said(n *rollout.Need) string { return plain(n.Text) + ". Next: " + plain(n.Do) }
 
 // stopped is the first step that does not go on by itself: too many of it have failed, or one that others wait for.
 func (f *facts) stopped() (o occurrence) {
@@ -172,7 +182,7 @@ func (f *facts) stopped() (o occurrence) {
 			o.step, o.reason, o.command = step.Number, stoppedByFailure, f.command("explain", a.Name)
 		}
 		o.applications = append(o.applications, a.Name)
-		texts = append(texts, a.Name+" ("+reason+")")
+		texts = append(texts, f.saidOf(a.Name, reason))
 	})
 	if held, what := f.held(string(policy.TooManyFailures), false); held.step > 0 && (o.step == 0 || held.step <= o.step) {
 		o.step, o.reason, o.command = held.step, held.reason, f.command("explain", held.applications[0])

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -111,42 +110,6 @@ func (r *Rollout) waitAfter(waiting map[string]*outlook.Sync) {
 			r.After[i].Older = r.After[i].Older || r.After[i].Done && r.After[i].Name == d.Detail
 		}
 	}
-}
-
-// nextAfter says what to do about what comes before.
-func (r *Rollout) nextAfter() (texts []string) {
-	if len(r.WaitAfter) == 0 {
-		return nil
-	}
-	for _, a := range r.After {
-		for _, b := range a.Blockers {
-			texts = append(texts, b.Application+" ("+b.why()+"): "+b.Do)
-		}
-	}
-	return texts
-}
-
-// waitsAfter is what a rollout waits for that comes before all of it.
-func (r *Rollout) waitsAfter() string {
-	if len(r.WaitAfter) == 0 {
-		return ""
-	}
-	for i := range r.After {
-		a := &r.After[i]
-		if a.Done && !a.Older {
-			continue
-		}
-		if len(a.Blockers) == 0 {
-			return a.Text()
-		}
-		first := slices.MinFunc(a.Blockers, func(x, y Blocker) int { return cmp.Compare(x.effort(), y.effort()) })
-		text := a.Name + " (not done: " + first.Application + " " + first.why()
-		if more := len(a.Blockers) - 1; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		return text + ")"
-	}
-	return ""
 }
 
 // trackCell is the track of an Application: app=shop.

@@ -32,7 +32,7 @@ func (step *Step) conditions(s screen.Screen, current int) []string {
 	return lines
 }
 
-// conditionLines are the conditions of the step, each with what to do about it.
+// conditionLines are the conditions of the step. The needs say what to do about them.
 func (e *Explanation) conditionLines(s screen.Screen) []string {
 	if len(e.Conditions) == 0 {
 		return nil
@@ -44,7 +44,6 @@ func (e *Explanation) conditionLines(s screen.Screen) []string {
 			continue
 		}
 		lines = append(lines, s.Wrap("  "+s.Paint(screen.Bad, screen.SignWaiting)+" ", "    ", c.Text)...)
-		lines = append(lines, s.Wrap("    Do: ", "    ", c.Do)...)
 	}
 	return lines
 }

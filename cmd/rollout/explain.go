@@ -35,7 +35,7 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 	lines = append(lines, e.verdict(s)...)
 	lines = append(lines, e.candidateLines(s)...)
 	lines = append(lines, e.conditionLines(s)...)
-	lines = append(lines, e.blockers(s)...)
+	lines = append(lines, e.needs(s)...)
 	lines = append(lines, e.facts(s)...)
 	return append(lines, e.events(s, now)...)
 }
@@ -54,6 +54,9 @@ func (e *Explanation) Verdict() string {
 	}
 	if e.Outcome == Held && e.Reason == string(policy.AlreadySynced) {
 		return "Its sync was terminated, and nobody starts it again until somebody asks for it, or another commit comes."
+	}
+	if e.Outcome == Idle && len(e.Own) > 0 {
+		return "It has been synced in its turn, and is not done: see what holds others up."
 	}
 	if e.Outcome == Audited && e.noGate != "" {
 		return sync + " is let through now although it is too early: " + e.noGate + "."
@@ -84,45 +87,51 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 		mark, style = screen.SignBad, screen.Bad
 	case Idle, Allowed, NotGated:
 	}
+	if len(e.Own) > 0 && e.Outcome == Idle {
+		mark, style = screen.SignBad, screen.Bad
+	}
 	lines := s.Wrap(s.Paint(style, mark)+" ", "  ", e.Verdict())
 	if len(e.Blockers) == 0 && e.Reason != "" && e.Outcome != Running && e.Outcome != Idle {
 		lines = append(lines, s.Wrap("  ", "  ", e.Reason+": "+e.Means)...)
-		if e.Do != "" && e.Waits() && !policy.Reason(e.Reason).Condition() {
-			lines = append(lines, s.Wrap("  Do: ", "  ", e.Do)...)
-		}
 	}
 	return lines
 }
 
-func (e *Explanation) blockers(s screen.Screen) []string {
-	blockers := slices.DeleteFunc(slices.Clone(e.Blockers), func(b Blocker) bool {
-		return policy.Reason(b.Reason).Condition()
-	})
-	if len(blockers) == 0 {
+// needs are what the sync waits for, and what others wait for about the Application.
+func (e *Explanation) needs(s screen.Screen) []string {
+	lines := e.listed(s, "What holds others up here", e.Own)
+	if e.Outcome == Idle || e.Outcome == Running {
+		return lines
+	}
+	return append(lines, e.listed(s, "What it waits for, in the order in which to act", slices.DeleteFunc(
+		slices.Clone(e.Needs), func(n Need) bool { return slices.ContainsFunc(e.Own, n.same) }))...)
+}
+
+func (e *Explanation) listed(s screen.Screen, title string, needs []Need) []string {
+	if len(needs) == 0 {
 		return nil
 	}
-	lines := []string{"", s.Paint(screen.Bold, "What holds it up, in the order in which to act")}
-	for i, b := range blockers[:min(len(blockers), mostBlockers)] {
+	lines := []string{"", s.Paint(screen.Bold, title)}
+	for i, n := range needs[:min(len(needs), mostBlockers)] {
 		number := fmt.Sprintf("  %d. ", i+1)
 		indent := strings.Repeat(" ", len(number))
-		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+b.where()+": "+b.why())
-		if b.Says != "" {
-			lines = append(lines, s.Wrap(indent, indent, "Argo CD: "+b.Says)...)
+		lines = append(lines, s.Wrap(number, indent, n.line())...)
+		if n.Application == e.Application && e.Says != "" {
+			lines = append(lines, s.Wrap(indent, indent, "Argo CD: "+e.Says)...)
 		}
-		lines = append(lines, s.Wrap(indent, indent, "Do: "+b.Do)...)
+		for _, b := range e.Blockers {
+			if b.Application == n.Application && b.Says != "" {
+				lines = append(lines, s.Wrap(indent, indent, "Argo CD: "+b.Says)...)
+			}
+		}
+		if n.Do != "" {
+			lines = append(lines, s.Wrap(indent+"Do: ", indent, n.Do)...)
+		}
 	}
-	if more := len(blockers) - mostBlockers; more > 0 {
+	if more := len(needs) - mostBlockers; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more; -o yaml lists all", more))
 	}
 	return lines
-}
-
-// where is the step and the cluster of a blocker. What the ApplicationSet comes after is in no step of it.
-func (b *Blocker) where() string {
-	if b.Step > 0 {
-		return fmt.Sprintf(" (step %d%s)", b.Step, in(b.Cluster))
-	}
-	return " (comes before it" + in(b.Cluster) + ")"
 }
 
 // in names a cluster, if it is not the one in which Argo CD runs.

@@ -50,21 +50,16 @@ func explainedOf(
 		known.Add(set, apps...)
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
 		g.Expect(err).NotTo(HaveOccurred())
-		account := map[rollout.Writer]string{
-			rollout.ApplicationSetController: "system:serviceaccount:argocd:argocd-applicationset-controller",
-			rollout.User:                     "argocd-server", rollout.AutoSync: "controller",
-		}[by]
-		request, err := rollout.Request(&unstructured.Unstructured{Object: object}, rollout.NextOperation(target, by),
-			account)
-		g.Expect(err).NotTo(HaveOccurred())
-		answer, err := preview(known).Write(t.Context(), request)
-		g.Expect(err).NotTo(HaveOccurred())
-		x := &rollout.Explanation{
-			TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: "argocd", Application: name, ApplicationSet: "argocd/guestbook", Steps: 3,
-			Health: string(target.Status.Health.Status), Sync: string(target.Status.Sync.Status), By: by, Settings: "the settings of Deployment stepgate/stepgate",
+		q := rollout.Question{
+			Live: &unstructured.Unstructured{Object: object}, App: target, Owner: "guestbook", Config: config,
+			By: "the settings of Deployment stepgate/stepgate",
 		}
-		x.Names(rollout.NextOperation(target, by), target.Status.GetRevisions())
-		x.Judged(answer)
+		if by == rollout.User {
+			q.Operation = rollout.NextOperation(target, by)
+		}
+		x, err := rollout.Explain(t.Context(), preview(known), known, q)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(x.By).To(Equal(by))
 		return x
 	}
 }

@@ -55,6 +55,10 @@ type Explanation struct {
 	// Means says what the reason stands for, as docs/decisions.md does, and Do what to do about it.
 	Means string `json:"means,omitempty"`
 	Do    string `json:"do,omitempty"`
+	// Needs are what the sync waits for, followed to what waits for nothing else, and Own what others wait for about the
+	// Application itself.
+	Needs []Need `json:"needs,omitempty"`
+	Own   []Need `json:"own,omitempty"`
 	// Blockers are all Applications of earlier steps that are not done, in the order in which to act.
 	Blockers []Blocker `json:"blockers,omitempty"`
 	// Conditions are those of its step: first all that do not hold, whatever else the sync waits for, then those that

@@ -43,6 +43,9 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 		for i := range step.Applications {
 			if a := &step.Applications[i]; a.Name == g.Application {
 				state = fmt.Sprintf("%s (step %d of %d): %s", a.Name, step.Number, len(r.Steps), a.Sentence())
+				if a.Need > 0 && len(a.WaitsFor) > 0 && a.Waits == "" {
+					state += "; in the end it waits for this: " + r.Needs[a.Need-1].Text
+				}
 				if !g.at(a) {
 					return false, state + ", not compared with " + g.Revision + " yet", nil
 				}

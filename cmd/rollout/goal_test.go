@@ -27,10 +27,10 @@ func TestGoal(t *testing.T) {
 			want: "argocd/guestbook: Complete, step 3/3, 7 of 7 done, and guestbook-dev has not deployed ffff yet",
 		},
 		"a rollout that waits": {
-			scene: scenes["degraded"], want: "argocd/guestbook: Waiting, step 2/3, 2 of 7 done, waiting for guestbook-qa-eu (NotHealthy: Degraded)",
+			scene: scenes["degraded"], want: "argocd/guestbook: Waiting, step 2/3, 2 of 7 done, waiting for: guestbook-qa-eu (NotHealthy: Degraded)",
 		},
 		"without Applications":        {want: "argocd/guestbook has no Applications yet"},
-		"an Application that waits":   {scene: scenes["degraded"], goal: rollout.Goal{Application: "guestbook-prod-1"}, want: "guestbook-prod-1 (step 3 of 3): waits for guestbook-qa-eu"},
+		"an Application that waits":   {scene: scenes["degraded"], goal: rollout.Goal{Application: "guestbook-prod-1"}, want: "guestbook-prod-1 (step 3 of 3): waits for guestbook-qa-eu; in the end it waits for this: guestbook-qa-eu (NotHealthy: Degraded)"},
 		"an Application that is done": {scene: scenes["degraded"], goal: rollout.Goal{Application: "guestbook-dev"}, reached: true, want: "guestbook-dev (step 1 of 3): done"},
 		"an Application whose turn has come": {
 			scene: "1:dev=Healthy/Synced@new 2:qa-eu=Healthy/OutOfSync@new", goal: rollout.Goal{Application: "guestbook-qa-eu"}, reached: true,

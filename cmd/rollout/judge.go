@@ -32,6 +32,8 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 		Outlook: o, waiting: o.ToCome(), unmet: map[string][]policy.Decision{}, blockers: map[string]policy.Blocker{},
 	}
 	r.waitAfter(j.waiting)
+	found := o.Needs()
+	r.Needs, j.needs = needsOf(found), needsBy(found)
 	if !set.RollingSync || len(set.Steps) == 0 {
 		if len(r.After) > 0 {
 			r.without = j.without()
@@ -95,6 +97,8 @@ type judgment struct {
 	unmet map[string][]policy.Decision
 	// blockers hold up at least one sync to come.
 	blockers map[string]policy.Blocker
+	// needs are those of Applications, by name.
+	needs map[string]ofApplication
 	// newest are the last comparisons, by the key of the source.
 	newest map[string]comparison
 }
@@ -115,6 +119,10 @@ func (j *judgment) state(a *policy.Application) Application {
 	}
 	if s, waits := j.waiting[a.Name]; waits {
 		shown.toCome(s.Decision)
+	}
+	own := j.needs[a.Name]
+	if shown.Need = own.first; shown.MayStart && own.is != nil && own.is.Reason == policy.OperationFailed {
+		shown.MayStart, shown.Done, shown.Reason, shown.Detail = false, false, string(own.is.Reason), a.LastFull.Phase
 	}
 	return shown
 }
@@ -211,12 +219,6 @@ func (r *Rollout) sum(j *judgment) {
 			}
 			if r.Step == 0 {
 				r.Step = step.Number
-			}
-			if r.Step == step.Number {
-				r.Blockers = append(r.Blockers, Blocker{
-					Application: a.Name, Cluster: a.Cluster, Step: step.Number, Reason: a.Reason, Detail: a.Detail,
-					Do: a.do, ends: a.ends,
-				})
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (r *Rollout) step() string {
 
 // Status is the phase, and whether a step is paused beside that.
 func (r *Rollout) Status() string {
-	if unmet := r.current(); r.paused() && (len(unmet) == 0 || unmet[0].Reason != string(policy.Paused)) {
+	if r.paused() && (len(r.Needs) == 0 || r.Needs[0].Reason != string(policy.Paused)) {
 		return string(r.Phase) + ", paused"
 	}
 	return string(r.Phase)
@@ -108,43 +108,6 @@ func (r *Rollout) paused() bool {
 	})
 }
 
-// current are the conditions of the current step that hold syncs up.
-func (r *Rollout) current() []Condition {
-	if r.Step == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(notMet(r.Steps[r.Step-1].Conditions), func(c Condition) bool {
-		return len(c.Applications) == 0
-	})
-}
-
-// WaitingFor names the first condition that does not hold, or else the first blocker, and counts the others.
-func (r *Rollout) WaitingFor() string {
-	if unmet := r.current(); len(unmet) > 0 {
-		text := unmet[0].Text
-		if more := len(unmet) - 1; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		return text
-	}
-	if text := r.waitsAfter(); text != "" && (r.Phase == Ungated || r.Phase == Waiting && len(r.broken()) == 0) {
-		return text
-	}
-	return r.blockedBy(r.Blockers)
-}
-
-// blockedBy names the first of the blockers, and counts the others.
-func (r *Rollout) blockedBy(blockers []Blocker) string {
-	if len(blockers) == 0 {
-		return ""
-	}
-	text := blockers[0].Application + " (" + blockers[0].why() + ")"
-	if more := len(blockers) - 1; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
 // why is the reason with its detail.
 func (b *Blocker) why() string { return because(b.Reason, b.Detail) }
 
@@ -169,15 +132,8 @@ func shortAll(revisions []string) string {
 // Line says in one line where the rollout is, for logs and pipelines. It holds no age.
 func (r *Rollout) Line() string {
 	text := fmt.Sprintf("%s/%s: %s, step %s, %d of %d done", r.Namespace, r.Name, r.Phase, r.step(), r.Done, r.Total)
-	unmet, blockers := r.current(), r.Blockers
-	for _, c := range unmet {
-		text += ", " + c.waits()
-	}
-	if len(unmet) > 0 {
-		blockers = r.broken()
-	}
-	if waiting := r.blockedBy(blockers); waiting != "" {
-		text += ", waiting for " + waiting
+	if waiting := r.WaitingFor(); waiting != "" {
+		text += ", waiting for: " + waiting
 	}
 	return text
 }

@@ -1,6 +1,147 @@
 package rollout
 
-import "github.com/stepgate/stepgate/policy"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/outlook"
+)
+
+// mostHeld is how many of the Applications are named that wait for a need.
+const mostHeld = 5
+
+// needsOf are the needs of an ApplicationSet.
+func needsOf(found []outlook.Need) (all []Need) {
+	for i := range found {
+		n := needOf(&found[i].Need)
+		n.Holds, n.Held = len(found[i].Holds), found[i].Holds[:min(len(found[i].Holds), mostHeld)]
+		all = append(all, n)
+	}
+	return all
+}
+
+// ofApplication are the needs of an Application.
+type ofApplication struct {
+	// first is the number of the first that its sync waits for, from 1; 0 if it waits for none.
+	first int
+	// is what it is itself; nil if nothing.
+	is *policy.Need
+}
+
+// needsBy finds the needs of Applications, by name.
+func needsBy(found []outlook.Need) map[string]ofApplication {
+	all := map[string]ofApplication{}
+	for i := range found {
+		n := &found[i]
+		if own := all[n.Application]; n.Application != "" && own.is == nil {
+			own.is = &n.Need
+			all[n.Application] = own
+		}
+		for _, name := range n.Holds {
+			if held := all[name]; held.first == 0 {
+				held.first = i + 1
+				all[name] = held
+			}
+		}
+	}
+	return all
+}
+
+// needOf is a need as people see it.
+func needOf(n *policy.Need) Need {
+	return Need{
+		Reason: string(n.Reason), Actor: string(n.Actor), ApplicationSet: n.ApplicationSet, Step: n.Step + 1,
+		Application: n.Application, Text: n.Text, Do: n.Do, Command: n.Command(), Verb: verbOf(n), Until: timeOf(n.Until),
+	}
+}
+
+// verbOf is what the dashboard can do about a need.
+func verbOf(n *policy.Need) string {
+	switch {
+	case n.Reason == policy.Paused:
+		return "resume"
+	case n.Reason == policy.NotApproved:
+		return "approve"
+	case strings.HasSuffix(n.Command(), "--refresh"):
+		return "refresh"
+	}
+	return ""
+}
+
+// same reports whether both are the same need.
+func (n Need) same(other Need) bool { return n.Text == other.Text && n.ApplicationSet == other.ApplicationSet }
+
+// holds says whose syncs wait for it: it holds prod-1 and 3 more.
+func (n *Need) holds() string {
+	switch n.Holds {
+	case 0:
+		return ""
+	case 1:
+		return "it holds " + n.Held[0]
+	}
+	return fmt.Sprintf("it holds %s and %d more", n.Held[0], n.Holds-1)
+}
+
+// line is the need in one line, with whom it holds.
+func (n *Need) line() string {
+	text := n.Text
+	if holds := n.holds(); holds != "" {
+		text += "; " + holds
+	}
+	return text
+}
+
+// needsYou are the needs about which somebody has to do something.
+func needsYou(all []Need) int {
+	n := 0
+	for n < len(all) && all[n].Actor == string(policy.You) {
+		n++
+	}
+	return n
+}
+
+// mostNeeds is how many needs are shown.
+const mostNeeds = 3
+
+// needLines show needs, with what to do about those that need somebody.
+func needLines(s screen.Screen, all []Need) (lines []string) {
+	you := needsYou(all)
+	if you > 0 {
+		lines = append(lines, "", s.Paint(screen.Bold, "What needs you"))
+	}
+	for i, n := range all[:min(you, mostNeeds)] {
+		lines = append(lines, s.Wrap(fmt.Sprintf("  %d. ", i+1), "     ", n.line())...)
+		if n.Do != "" {
+			lines = append(lines, s.Wrap("     Do: ", "     ", n.Do)...)
+		}
+	}
+	if more := you - mostNeeds; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	if others := all[you:]; len(others) > 0 {
+		text := "It waits by itself for " + others[0].line()
+		if more := len(others) - 1; more > 0 {
+			text += fmt.Sprintf(", and for %d more", more)
+		}
+		lines = append(lines, "")
+		lines = append(lines, s.Wrap("", "  ", text)...)
+	}
+	return lines
+}
+
+// WaitingFor is the first need, and how many more there are.
+func (r *Rollout) WaitingFor() string {
+	if len(r.Needs) == 0 {
+		return ""
+	}
+	text := r.Needs[0].Text
+	if more := len(r.Needs) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
 
 // Urgency says who has to do something about it.
 func (r *Rollout) Urgency() Urgency {
@@ -13,4 +154,12 @@ func (r *Rollout) Urgency() Urgency {
 		return WaitsByItself
 	}
 	return AtWork
+}
+
+// Next says what to do.
+func (r *Rollout) Next() (texts []string) {
+	for _, n := range r.Needs[:needsYou(r.Needs)] {
+		texts = append(texts, n.Text+": "+n.Do)
+	}
+	return texts
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -55,6 +56,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
 		Settings: q.By, By: q.writer(),
 	}
+	var ahead *outlook.Outlook
 	slots := ""
 	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
 	switch x.By {
@@ -67,8 +69,11 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	if q.Owner != "" {
 		x.ApplicationSet = app.Namespace + "/" + q.Owner
 		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
-			x.Steps, slots = len(set.Steps), preview.Outlook(set).SlotsProblem()
+			ahead = preview.Outlook(set)
+			x.Steps, slots = len(set.Steps), ahead.SlotsProblem()
 		}
+	} else if p := argocd.NewProjection(app); p.FollowsAlone() {
+		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
 	}
 	request, err := Request(q.Live, operation, account)
 	if err != nil {
@@ -80,15 +85,39 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	}
 	x.Names(operation, app.Status.GetRevisions())
 	x.Judged(answer)
+	x.lookAhead(ahead, answer)
 	if slots != "" && (x.Outcome == Allowed || answer.Reason == policy.MaxUpdateReached) {
 		x.Problems = append(x.Problems, slots)
 	}
 	if q.Operation == nil &&
 		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
-		x.Outcome, x.Blockers, x.Message = Running, nil, ""
+		x.Outcome, x.Needs, x.Blockers, x.Message = Running, nil, nil, ""
 	}
 	x.Says, x.Deployed = Says(app), deployed(argocd.NewProjection(app))
 	return x, nil
+}
+
+// lookAhead fills in the needs.
+func (e *Explanation) lookAhead(ahead *outlook.Outlook, answer *webhook.Answer) {
+	if ahead == nil {
+		return
+	}
+	var unmet []policy.Decision
+	if answer.Reason.Condition() && answer.Input.ApplicationSet != nil {
+		unmet = policy.Unmet(answer.Input)
+	}
+	for i := range ahead.Applications {
+		if p := ahead.Applications[i]; p.Name == e.Application && answer.Outcome == policy.Deny {
+			for _, n := range ahead.Roots(p, answer.Decision, unmet) {
+				e.Needs = append(e.Needs, needOf(&n))
+			}
+		}
+	}
+	for _, n := range needsOf(ahead.Needs()) {
+		if n.Application == e.Application {
+			e.Own = append(e.Own, n)
+		}
+	}
 }
 
 // deployed says what the stamp of the last full sync tells, beside the spec of now.

@@ -56,6 +56,7 @@ func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
 	g := NewWithT(t)
 	e := &rollout.Explanation{
 		Outcome: rollout.Held, Blockers: []rollout.Blocker{{Application: "dev", Cluster: "eu-1", Step: 1, Reason: "NotCompleted"}, {Application: "gone", Step: 1, Reason: "NotGenerated"}},
+		Needs: []rollout.Need{{Application: "dev", Text: "dev in cluster eu-1 (NotCompleted)"}, {Application: "gone", Text: "gone (NotGenerated)"}},
 	}
 	e.AskArgoCD(func(name string) *argo.Application {
 		if name != "dev" {
@@ -67,9 +68,9 @@ func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
 	})
 	text := strings.Join(e.Lines(screen.Screen{Width: 140}, now), "\n")
 	g.Expect(text).To(
-		ContainSubstring("1. dev (step 1, cluster eu-1): NotCompleted\n     Argo CD: ComparisonError: connection refused\n"),
+		ContainSubstring("1. dev in cluster eu-1 (NotCompleted)\n     Argo CD: ComparisonError: connection refused\n"),
 	)
-	g.Expect(text).To(ContainSubstring("2. gone (step 1): NotGenerated\n     Do:"))
+	g.Expect(text).To(ContainSubstring("2. gone (NotGenerated)"))
 }
 
 // TestAComparisonThatFailedTellsNoRevision has the cluster of prod not answer: Argo CD writes the name of the branch in

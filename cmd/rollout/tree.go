@@ -34,7 +34,7 @@ func (r *Rollout) Tree(s screen.Screen, now time.Time, all bool) []string {
 		}
 		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ", text)...)
 	}
-	return append(lines, r.next(s)...)
+	return append(lines, needLines(s, r.Needs)...)
 }
 
 func (r *Rollout) head(s screen.Screen, now time.Time) []string {
@@ -185,52 +185,6 @@ func (step *Step) others(s screen.Screen, more, done, waiting int) []string {
 		return nil
 	}
 	return s.Wrap("  ", "  ", strings.Join(texts, ", "))
-}
-
-// Next says what to do about the conditions and the blockers of the current step. While others are at work, or wait for
-// a condition, those blockers count that need somebody.
-func (r *Rollout) Next() (texts []string) {
-	unmet, blockers := r.current(), r.Blockers
-	for _, c := range unmet {
-		texts = append(texts, c.Reason+": "+c.Do)
-	}
-	texts = append(texts, r.nextAfter()...)
-	if r.Phase == Progressing || len(unmet) > 0 || len(r.WaitAfter) > 0 {
-		blockers = r.broken()
-	}
-	for _, b := range blockers {
-		texts = append(texts, fmt.Sprintf("%s (%s): %s", b.Application, b.why(), b.Do))
-	}
-	return texts
-}
-
-func (r *Rollout) next(s screen.Screen) []string {
-	texts := r.Next()
-	if len(texts) == 0 {
-		return nil
-	}
-	lines := []string{"", s.Paint(screen.Bold, "What to do")}
-	const most = 3
-	for i, text := range texts[:min(len(texts), most)] {
-		lines = append(lines, s.Wrap(fmt.Sprintf("  %d. ", i+1), "     ", text)...)
-	}
-	if more := len(texts) - most; more > 0 {
-		lines = append(lines, fmt.Sprintf("  and %d more", more))
-	}
-	return lines
-}
-
-// broken are the blockers of the current step that need somebody.
-func (r *Rollout) broken() []Blocker {
-	var all []Blocker
-	if r.Step > 0 {
-		for i, a := range r.Steps[r.Step-1].notDone() {
-			if a.broken() {
-				all = append(all, r.Blockers[i])
-			}
-		}
-	}
-	return all
 }
 
 // notDone are the Applications of a step that are not done, in the order of the rollout's blockers.

@@ -52,8 +52,6 @@ type Rollout struct {
 	// Done and Total count the Applications of all steps.
 	Done  int `json:"done"`
 	Total int `json:"total"`
-	// Blockers are the Applications of the current step that are not done.
-	Blockers []Blocker `json:"blockers,omitempty"`
 	// Needs are what has to end first, those about which somebody has to do something before the others.
 	Needs []Need `json:"needs,omitempty"`
 	// Since is since when the ApplicationSet controller has had one of its Applications wait; absent when none does, or
@@ -192,6 +190,8 @@ type Application struct {
 	NotCounted string `json:"notCounted,omitempty"`
 	// Syncing says that an operation of it is set or runs.
 	Syncing bool `json:"syncing,omitempty"`
+	// Need is the number of the first need of the rollout that its sync waits for, from 1; 0 if it waits for none.
+	Need int `json:"need,omitempty"`
 	// Sync to come: MayStart says that nothing holds it up; WaitsFor names those who do; Held is the reason where it is
 	// the Application itself.
 	MayStart bool     `json:"mayStart,omitempty"`

@@ -23,6 +23,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/release"
@@ -138,7 +139,10 @@ func (b *builder) judges() (err error) {
 	if b.config.Release {
 		dependencies.Requests = b.requests
 	}
-	way := &course.Course{Judge: b.judge, Known: b.known}
+	way := &course.Course{
+		Judge: b.judge, Known: b.known,
+		Roots: outlook.NewRoots(b.judge, b.known, slots.NewView(b.known, nil, clock.RealClock{})),
+	}
 	if b.config.MaxUpdate {
 		objects := slots.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.Installation.Namespace())}
 		way.Slots = slots.NewStore(objects, reader, clock.RealClock{})

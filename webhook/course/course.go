@@ -9,6 +9,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
 // Course is the way of writes in one installation.
@@ -18,6 +19,8 @@ type Course struct {
 	Known judge.KnownSets
 	// Slots are used with Config.MaxUpdate only.
 	Slots Slots
+	// Roots find what denied syncs wait for in the end; nil if nobody looks.
+	Roots *outlook.Roots
 }
 
 // Way is the way that one write has taken through the mutating webhook.
@@ -54,7 +57,19 @@ func (c *Course) Of(ctx context.Context, w *judge.Write) Way {
 
 // Judged is the judgment of a write on live reads, with a slot of its step if it needs one.
 func (c *Course) Judged(ctx context.Context, w *judge.Write) judge.Verdict {
-	return c.slotted(ctx, w, c.Judge.Judge(ctx, w))
+	return c.rooted(w, c.slotted(ctx, w, c.Judge.Judge(ctx, w)))
+}
+
+// rooted is a verdict that says what a denied sync waits for in the end.
+func (c *Course) rooted(w *judge.Write, v judge.Verdict) judge.Verdict {
+	if c.Roots == nil || v.Err != nil || !v.Found {
+		return v
+	}
+	set := v.Set
+	if set == nil {
+		set = argocd.Alone(w.Namespace, w.UID, w.App.Metadata.Annotations)
+	}
+	return v.Rooted(c.Roots.Of(set, w.UID, v.Decision))
 }
 
 // hold judges a write where it may have to wait. Held are the operations of who asks again by himself: the ApplicationSet
@@ -75,7 +90,7 @@ func (c *Course) hold(ctx context.Context, w *judge.Write, way Way) Way {
 	if c.Judge.IsApplicationSetController(w.User) {
 		v = v.OrRepeated()
 	}
-	if v = c.slotted(ctx, way.Write, v); v.Err != nil {
+	if v = c.rooted(way.Write, c.slotted(ctx, way.Write, v)); v.Err != nil {
 		return way
 	}
 	way.Verdict, way.Judged, way.Held = v, true, v.Rejects()

@@ -24,6 +24,8 @@ func (v Verdict) Message() string {
 // HoldNote says why a sync is held, and who has to start it.
 func (v Verdict) HoldNote() string {
 	switch {
+	case v.Released && !v.Stopped && v.Actor() != policy.You:
+		return v.Says() + ". Nobody has to do anything: the sync starts by itself"
 	case v.Released && !v.Stopped:
 		return v.Message() + ". The sync then starts by itself"
 	case v.ByArgoCD:

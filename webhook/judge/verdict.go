@@ -53,6 +53,12 @@ func (v Verdict) Slotted(full *policy.Slots, err error) Verdict {
 	return v
 }
 
+// Rooted is the verdict that says what a denied sync waits for in the end; nil where the denial says that itself.
+func (v Verdict) Rooted(root *policy.Need) Verdict {
+	v.Root = root
+	return v
+}
+
 // UnlessForged is the verdict on a write of an operation that brings a stamp of its own: it would have something else remembered
 // than what it deploys.
 func (v Verdict) UnlessForged(w *Write) Verdict {

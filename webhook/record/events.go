@@ -197,6 +197,9 @@ func dedupeKey(event *eventsv1.Event, v judge.Verdict) string {
 	for _, b := range v.Blockers {
 		parts = append(parts, b.Application, string(b.Reason), b.Next)
 	}
+	if v.Root != nil {
+		parts = append(parts, v.Root.Text)
+	}
 	return strings.Join(parts, "\n")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -17,7 +18,7 @@ import (
 func (r *Releaser) retries(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
 	return p.Retry != nil && r.starter != nil && s.Mode == settings.Enforce && set.RollingSync && !set.Deleting &&
-		!a.Deleting && startedByArgoCD(p, set) && a.SyncStatus == "OutOfSync"
+		!a.Deleting && outlook.StartedByArgoCD(p, set) && a.SyncStatus == "OutOfSync"
 }
 
 // endRetries has a sync terminated that is tried again and again, if it has been overtaken: the rule lets the Application
@@ -29,7 +30,7 @@ func (r *Releaser) endRetries(l *look, p *argocd.Projection) {
 	}
 	l.lookAfter(reconcileEvery)
 	switch {
-	case !r.overtaken(l, p, &found.Best) || r.staysBack(l, p, &found.Best):
+	case !r.overtaken(l, p, &found.Best) || l.StaysBack(p, &found.Best):
 	case d.Outcome == policy.Allow:
 		l.lookAfter(r.terminate(l, p, &found.Best))
 	case d.Outcome == policy.Deny:
@@ -43,7 +44,7 @@ func (r *Releaser) overtaken(l *look, p *argocd.Projection, c *policy.Candidate)
 	if c.Compared {
 		return p.Content.Revised != "" && p.Content != p.Retry.Content
 	}
-	return !slices.Equal(c.Sources, p.Retry.Sources) && r.begunSince(l, c, p.Application.LastOperation.StartedAt)
+	return !slices.Equal(c.Sources, p.Retry.Sources) && l.BegunSince(c, p.Application.LastOperation.StartedAt)
 }
 
 // terminate has a sync terminated, if this replica leads. It returns after how long to look again.

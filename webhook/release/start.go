@@ -2,13 +2,13 @@ package release
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -116,18 +116,10 @@ func (d *due) next(recorded policy.Recorded, all *allotment, turn time.Time) tim
 func (r *Releaser) starts(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
 	if r.starter == nil || s.Mode != settings.Enforce || !set.RollingSync || set.Deleting || a.Deleting ||
-		a.OperationSet || a.LastOperation.Running() || !startedByArgoCD(p, set) {
+		a.OperationSet || a.LastOperation.Running() || !outlook.StartedByArgoCD(p, set) {
 		return false
 	}
 	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || r.altered(p))
-}
-
-// startedByArgoCD reports whether there is somebody in Argo CD who starts the syncs of an Application, and somebody who
-// runs them: auto-sync, or the ApplicationSet controller, which records whose syncs it starts. Where neither does, as
-// where somebody has switched automated sync off, it is for a person to start them.
-func startedByArgoCD(p *argocd.Projection, set *argocd.ApplicationSet) bool {
-	_, recorded := set.Recorded[p.Name]
-	return !p.Application.Reported && (p.AutoSync || recorded && !set.CreatesOnly)
 }
 
 // altered reports whether what is around the sources of an Application has changed since its last operation. That its
@@ -139,53 +131,6 @@ func (r *Releaser) altered(p *argocd.Projection) bool {
 		!p.ContentSince.Before(p.Application.LastOperation.StartedAt.Truncate(time.Second))
 }
 
-// hasFailed reports whether the last sync of an Application has failed at a candidate: Argo CD has tried that as often
-// as its policy says, and nobody starts it again.
-func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
-	last := &p.Application.LastFull
-	if last.Phase != "Failed" && last.Phase != "Error" || !last.SameSources {
-		return false
-	}
-	return c.Compared && last.AtCompared || !c.Compared && slices.Equal(last.Other, c.Sources)
-}
-
-// wentBack reports whether somebody may have taken an Application back from a candidate: it has deployed it before, and
-// something else since, or somebody has synced it by hand to something else, and nothing shows that the candidate came
-// later. A short history does not have what it has deployed before. With auto-sync, Argo CD goes forward by itself.
-func (r *Releaser) wentBack(l *look, p *argocd.Projection, c *policy.Candidate) bool {
-	last := &p.Application.LastSync
-	if last.SameSources && (!c.Compared || !last.AtCompared) &&
-		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) }) {
-		return true
-	}
-	return !p.AutoSync && !p.ByHand.IsZero() && !last.AtCompared && !r.cameLater(l, p, c)
-}
-
-// cameLater reports whether a candidate is shown to have come after an Application was last synced by hand. The
-// ApplicationSet controller records when it has found an Application compared with another revision, or its spec
-// changed: as Waiting, or as Healthy if it was Synced then. An older candidate has to be one that an earlier step has
-// begun to sync since.
-func (r *Releaser) cameLater(l *look, p *argocd.Projection, c *policy.Candidate) bool {
-	if c.Compared {
-		recorded := l.Set.Recorded[p.Name]
-		return (recorded.Healthy || !recorded.Started) && recorded.TransitionedAt.After(p.ByHand)
-	}
-	return r.begunSince(l, c, p.ByHand)
-}
-
-// begunSince reports whether an earlier step has begun to sync a candidate since a time.
-func (r *Releaser) begunSince(l *look, c *policy.Candidate, since time.Time) bool {
-	seen := r.judge.Histories.History(&l.Set.ApplicationSet, 0, 0)
-	return slices.ContainsFunc(l.Input.Siblings, func(sibling policy.Sibling) bool {
-		return 0 <= sibling.Step && sibling.Step < c.Step && slices.ContainsFunc(seen.Past(sibling.Name).Completions,
-			func(done policy.Completion) bool {
-				return done.OperatedAt.After(since) && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
-					return !slices.Contains(done.Sources, s)
-				})
-			})
-	})
-}
-
 // startIfDue has a sync started that is due. d is what was decided about the candidate; settled says that it is for
 // somebody to say what comes next.
 func (r *Releaser) startIfDue(
@@ -195,17 +140,11 @@ func (r *Releaser) startIfDue(
 		l.turn(p.Name, false, r.judge.Clock.Now())
 		return false
 	}
-	if r.staysBack(l, p, c) {
+	if l.StaysBack(p, c) {
 		return true
 	}
 	l.lookAfter(r.start(l, p, c))
 	return false
-}
-
-// staysBack reports whether an Application has failed at a candidate, or somebody may have taken it back from that, and
-// the ApplicationSet controller does not ask for it either.
-func (r *Releaser) staysBack(l *look, p *argocd.Projection, c *policy.Candidate) bool {
-	return !l.Set.Recorded[p.Name].Pending && (hasFailed(p, c) || r.wentBack(l, p, c))
 }
 
 // startInBypass has started what would be due without the bypass, which stops nothing: Argo CD may ask for anything
@@ -252,7 +191,7 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	s := Start{
 		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, UID: p.UID, Set: l.Set.Name, Step: c.Step,
 		ResourceVersion: p.ResourceVersion, Asked: recorded.Pending,
-		Altered: c.Compared && p.Application.LastSync.AtCompared && r.altered(p) && !hasFailed(p, c),
+		Altered: c.Compared && p.Application.LastSync.AtCompared && r.altered(p) && !outlook.HasFailed(p, c),
 		Until:   clock.Add(startTimeout),
 	}
 	if !c.Compared {
