@@ -19,9 +19,11 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/slots"
 )
 
 // trial is a Gate with everything that it records to.
@@ -93,6 +95,7 @@ func newTrial(config settings.Config, live judge.Evaluator) *trial {
 // mutator is a Mutator that knows what there is in a cluster, and hands its judgments on to the Gate.
 func (t *trial) mutator(c *scenario.Cluster) *Mutator {
 	t.course.Known = scenario.Watched{Cluster: c}
+	t.course.Roots = outlook.NewRoots(t.judge, t.course.Known, slots.NewView(t.course.Known, nil, t.clock))
 	return NewMutator(t.gate)
 }
 

@@ -302,7 +302,7 @@ func TestTheSameWordsAsTheCommandLine(t *testing.T) {
 	g.Expect(x.Explanation.Blockers).To(HaveLen(2))
 	g.Expect(x.Lines).To(Equal(x.Explanation.Lines(screen.Screen{Width: 80}, now)))
 	g.Expect(strings.Join(x.Lines, "\n")).To(And(
-		ContainSubstring("1. engineering-dev-guestbook (step 1): NotHealthy: Progressing"),
+		ContainSubstring("1. engineering-dev-guestbook (NotHealthy: Progressing)"),
 		ContainSubstring("Judged by     the settings of the stepgate that answers"),
 	))
 }
@@ -418,14 +418,14 @@ func TestWhatComesAfter(t *testing.T) {
 			g.Expect(s.Step).To(BeZero())
 			g.Expect(s.Rollout.Name).To(Equal(shown))
 			g.Expect(s.Rollout.Phase).To(Equal(rollout.Ungated))
-			g.Expect(s.Rollout.WaitingFor).To(HavePrefix("guestbook (not done: "))
+			g.Expect(s.Rollout.WaitingFor).To(HavePrefix("engineering-dev-guestbook (NotHealthy: Progressing)"))
 
 			d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "shop")
 			g.Expect(d.Rollout.Name).To(Equal(shown))
 			g.Expect(d.Rollout.Alone).To(Equal(alone))
 			g.Expect(d.Rollout.WaitAfter).To(ConsistOf("engineering-shop-guestbook"))
 			g.Expect(d.Rollout.After).To(ConsistOf(HaveField("Name", "guestbook")))
-			g.Expect(d.Next).NotTo(BeEmpty())
+			g.Expect(d.Rollout.Needs).NotTo(BeEmpty())
 
 			x := read[dashboard.Explained](t, handler, "/api/v1/explanation", "shop")
 			g.Expect(x.Explanation.Reason).To(Equal("DependencyNotDone"))

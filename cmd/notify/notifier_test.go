@@ -29,7 +29,10 @@ const (
 	others = " qa=Healthy/OutOfSync@new:Waiting prod-1=Healthy/OutOfSync@new:Waiting"
 )
 
-const needsApproval = "step 3 of argocd/guestbook needs an approval (at 78de5d3): NotApproved: 78de5d3\n" +
+// notApproved is what all that tells people about it says.
+const notApproved = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: 3@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2)"
+
+const needsApproval = "step 3 of argocd/guestbook needs an approval (at 78de5d3): " + notApproved + "\n" +
 	"stepgate approve guestbook -n argocd --step 3"
 
 // told are the messages for each trigger.
@@ -42,13 +45,13 @@ var told = map[string]struct {
 }{
 	"a step waits for half an hour": {
 		is: atWork, after: 26 * time.Minute,
-		want: []string{"step 2 of argocd/guestbook has waited for 30 minutes (at 78de5d3): guestbook-qa waits for guestbook-dev; guestbook-dev is not done (NotHealthy: Progressing)\n" +
+		want: []string{"step 2 of argocd/guestbook has waited for 30 minutes (at 78de5d3): guestbook-dev (NotHealthy: Progressing). Next: wait until guestbook-dev is Healthy, or repair it\n" +
 			"stepgate explain guestbook-qa -n argocd"},
 	},
 	"a step that has waited for less": {is: atWork, after: 25 * time.Minute},
 	"nobody starts what may start": {
 		is: turn, after: 30 * time.Minute,
-		want: []string{"step 3 of argocd/guestbook has waited for 34 minutes (at 78de5d3): guestbook-prod-1 may start; guestbook-prod-2 may start\n" +
+		want: []string{"step 3 of argocd/guestbook has waited for 34 minutes (at 78de5d3): guestbook-prod-1 (it may start). Next: wait until Argo CD starts it, or start it: argocd app sync guestbook-prod-1; guestbook-prod-2 (it may start). Next: wait until Argo CD starts it, or start it: argocd app sync guestbook-prod-2\n" +
 			"stepgate explain guestbook-prod-1 -n argocd"},
 	},
 	"an approval is needed": {
@@ -62,12 +65,12 @@ var told = map[string]struct {
 	},
 	"a failed Application stops the rollout": {
 		is: broken,
-		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (NotHealthy: Degraded)\n" +
+		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (NotHealthy: Degraded). Next: wait until guestbook-dev is Healthy, or repair it\n" +
 			"stepgate explain guestbook-dev -n argocd"},
 	},
 	"a failed sync stops the rollout": {
 		is: "dev=Healthy/OutOfSync@new:Progressing+failed" + others,
-		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (OperationFailed: Failed)\n" +
+		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (OperationFailed: Failed). Next: sync guestbook-dev again: argocd app sync guestbook-dev\n" +
 			"stepgate explain guestbook-dev -n argocd"},
 	},
 	"a failed sync of an older commit": {is: "dev=Degraded/OutOfSync@new:Pending" + others},
@@ -75,8 +78,9 @@ var told = map[string]struct {
 	"too many failures": {
 		is: "dev=Healthy/Synced@new:Healthy qa=Healthy/Synced@new:Healthy prod-1=Degraded/Synced@new:Progressing " +
 			"prod-2=Healthy/OutOfSync@new:Pending", annotations: map[string]string{"stepgate.io/max-failures": "0"},
-		want: []string{"step 3 of argocd/guestbook is stopped (at 78de5d3): TooManyFailures: 1 failed, and 0 may: guestbook-prod-1 (Degraded); " +
-			"guestbook-prod-1 (NotHealthy: Degraded)\nstepgate explain guestbook-prod-2 -n argocd"},
+		want: []string{"step 3 of argocd/guestbook is stopped (at 78de5d3): step 3 of ApplicationSet argocd/guestbook may not go on: 1 Application of it failed, and 0 may: " +
+			"guestbook-prod-1 (TooManyFailures: Degraded). Next: repair them, or deploy another revision; " +
+			"guestbook-prod-1 (NotHealthy: Degraded). Next: wait until guestbook-prod-1 is Healthy, or repair it\nstepgate explain guestbook-prod-2 -n argocd"},
 	},
 	"a failed Application that is being repaired": {is: strings.Replace(broken, ":Progressing", ":Progressing+op", 1)},
 	"everything is done": {
@@ -141,11 +145,11 @@ func TestVerification(t *testing.T) {
 		want  []string
 	}{
 		"no evidence yet": {says: policy.NoAnswer, is: turn, want: []string{
-			"step 3 of argocd/guestbook waits for its verification (at 78de5d3): Unverified: " + smoke +
+			"step 3 of argocd/guestbook waits for its verification (at 78de5d3): step 3 of ApplicationSet argocd/guestbook is not verified (Unverified: " + smoke + "). Next: wait for it, or see why it does not come" +
 				"\nstepgate explain guestbook-prod-1 -n argocd",
 		}},
 		"the evidence says no": {says: policy.No, is: turn, want: []string{
-			"step 3 of argocd/guestbook is not verified, and does not go on (at 78de5d3): Unverified: " + smoke +
+			"step 3 of argocd/guestbook is not verified, and does not go on (at 78de5d3): step 3 of ApplicationSet argocd/guestbook may not deploy this (Unverified: " + smoke + "). Next: deploy another revision, or have it verified again" +
 				"\nstepgate explain guestbook-prod-1 -n argocd",
 		}},
 		"the evidence says yes": {says: policy.Yes, is: turn, want: []string{
@@ -450,8 +454,8 @@ func TestTheWebhookStepgateGetsEverything(t *testing.T) {
 	w.Expect(got.Appset.Name + got.Appset.Labels["team"]).To(Equal("guestbookweb"))
 	w.Expect(got.Rollout).To(HaveKeyWithValue("approval", map[string]any{
 		"is": true, "step": 3.0, "reason": "NotApproved", "since": "2026-11-22T20:26:55Z", "seconds": 252.0,
-		"applications": []any{"guestbook-prod-1", "guestbook-prod-2"}, "text": "NotApproved: 78de5d3",
-		"command": "stepgate approve guestbook -n argocd --step 3", "key": "3@NotApproved: 78de5d3",
+		"applications": []any{"guestbook-prod-1", "guestbook-prod-2"}, "text": notApproved,
+		"command": "stepgate approve guestbook -n argocd --step 3", "key": "3@" + notApproved,
 	}))
 	w.Expect(got.Rollout["waiting"]).To(HaveLen(2))
 	w.Expect(got.Rollout["steps"]).To(Equal([]any{

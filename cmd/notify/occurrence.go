@@ -67,8 +67,10 @@ func (f *facts) waits() (o occurrence) {
 			o.step, o.reason, o.command = step.Number, reason, f.command("explain", a.Name)
 		}
 		o.applications = append(o.applications, a.Name)
-		if a.Need > 0 && !slices.Contains(needs, a.Need-1) {
-			needs = append(needs, a.Need-1)
+		for i := range f.r.Needs {
+			if is := i+1 == a.Need || f.r.Needs[i].Application == a.Name; is && !slices.Contains(needs, i) {
+				needs = append(needs, i)
+			}
 		}
 	})
 	if o.step == 0 {
@@ -167,8 +169,13 @@ func (f *facts) saidOf(application, reason string) string {
 	return application + " (" + reason + ")"
 }
 
-// said is a need in the words of all that tells people about it.
-func said(n *rollout.Need) string { return plain(n.Text) + ". Next: " + plain(n.Do) }
+// said is a need in the words of all that tells people about it. The command of an approval follows the text.
+func said(n *rollout.Need) string {
+	if n.Reason == string(policy.NotApproved) {
+		return plain(n.Text)
+	}
+	return plain(n.Text) + ". Next: " + plain(n.Do)
+}
 
 // stopped is the first step that does not go on by itself: too many of it have failed, or one that others wait for.
 func (f *facts) stopped() (o occurrence) {

@@ -71,7 +71,9 @@ func verbOf(n *policy.Need) string {
 }
 
 // same reports whether both are the same need.
-func (n Need) same(other Need) bool { return n.Text == other.Text && n.ApplicationSet == other.ApplicationSet }
+func (n Need) same(other Need) bool {
+	return n.Text == other.Text && n.ApplicationSet == other.ApplicationSet
+}
 
 // holds says whose syncs wait for it: it holds prod-1 and 3 more.
 func (n *Need) holds() string {
