@@ -103,7 +103,9 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: anchor },
     codeTransformers: [commandsAlone],
-    languageAlias: { promql: 'text' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    // The highlighter does not know PromQL; SQL has its words.
+    languageAlias: { promql: 'sql' },
     config(md) {
       md.core.ruler.push('repository-links', state => {
         const page = relative(docs, state.env.path).replaceAll('\\', '/')
