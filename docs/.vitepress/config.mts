@@ -46,6 +46,9 @@ function address(link: string, page: string): string {
 function drawing(source: string): string {
   const colors = { bg: 'light-dark(#ffffff, #1b1b1f)', fg: 'light-dark(#3c3c43, #dfdfd6)' }
   const svg = renderMermaidSVG(source, { ...colors, line: 'light-dark(#67676c, #98989f)', padding: 4, nodeSpacing: 12 })
+  // It loses a label that is not at the first mention of its node.
+  const lost = [...source.matchAll(/\["(.*?)"\]/g)].find(([, label]) => !svg.includes(`>${label}</text>`))
+  if (lost) throw new Error(`the picture of a diagram lacks the label ${lost[1]}`)
   return 'data:image/svg+xml;base64,' + Buffer.from(svg.replace(/@import .*/, ':root { color-scheme: light dark; }')).toString('base64')
 }
 
@@ -119,7 +122,7 @@ export default defineConfig({
       md.renderer.rules.fence = (tokens, i, options, env, self) => {
         if (tokens[i].info !== 'mermaid') return fence(tokens, i, options, env, self)
         const heading = tokens.slice(0, i).findLastIndex(token => token.type === 'heading_open')
-        return `<p><img src="${drawing(tokens[i].content)}" alt="A diagram: ${md.utils.escapeHtml(tokens[heading + 1].content)}"></p>`
+        return `<p class="diagram" tabindex="0"><img src="${drawing(tokens[i].content)}" alt="A diagram: ${md.utils.escapeHtml(tokens[heading + 1].content)}"></p>`
       }
       md.core.ruler.push('cell-headings', state => {
         let headings: string[] = []
