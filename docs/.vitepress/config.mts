@@ -2,8 +2,10 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { renderMermaidSVG } from 'beautiful-mermaid'
 import { defineConfig } from 'vitepress'
 import groups from './groups.json'
+import otherWords from './search.json'
 
 const docs = dirname(dirname(fileURLToPath(import.meta.url)))
 const repository = 'https://github.com/stepgate/stepgate'
@@ -40,6 +42,45 @@ function address(link: string, page: string): string {
   return `${repository}/${kind}/main/${target}${hash ? '#' + hash : ''}`
 }
 
+/** A Mermaid diagram as the address of a picture, in the colors of the site. Its text has a font of the system: no picture loads another. */
+function drawing(source: string): string {
+  const colors = { bg: 'light-dark(#ffffff, #1b1b1f)', fg: 'light-dark(#3c3c43, #dfdfd6)' }
+  const svg = renderMermaidSVG(source, { ...colors, line: 'light-dark(#67676c, #98989f)', padding: 4, nodeSpacing: 12 })
+  // It loses a label that is not at the first mention of its node.
+  const lost = [...source.matchAll(/\["(.*?)"\]/g)].find(([, label]) => !svg.includes(`>${label}</text>`))
+  if (lost) throw new Error(`the picture of a diagram lacks the label ${lost[1]}`)
+  return 'data:image/svg+xml;base64,' + Buffer.from(svg.replace(/@import .*/, ':root { color-scheme: light dark; }')).toString('base64')
+}
+
+/** Marks what is no command in a console block for the copy button to leave out: prompts, and lines that a program prints. */
+const commandsAlone = {
+  name: 'commands-alone',
+  preprocess(code: string, options: { lang: string, decorations?: object[] }) {
+    if (options.lang !== 'console') return
+    const prompts = [...code.matchAll(/^ *\$ /gm)].map(({ index, 0: prompt }) => ({ start: index, end: index + prompt.length }))
+    options.decorations = prompts.map(at => ({ ...at, properties: { class: 'vp-copy-ignore' } }))
+  },
+  pre(this: { options: { lang: string }, source: string }, { children: [code] }: { children: [{ children: object[] }] }) {
+    if (this.options.lang !== 'console') return
+    const lines = this.source.split('\n')
+    const isCommand = lines.map(() => false)
+    lines.forEach((line, i) => isCommand[i] = /^ *\$ /.test(line) || (i > 0 && isCommand[i - 1] && lines[i - 1].endsWith('\\')))
+    // Between two lines is a text node with the end of the first.
+    code.children = code.children.map((child, i) => isCommand[Math.ceil(i / 2)] ? child
+      : { type: 'element', tagName: 'span', properties: { class: 'vp-copy-ignore' }, children: [child] })
+  },
+}
+
+/** A page for the index of the search, with the words of search.json under its headings. */
+function searched(source: string, env: { relativePath: string }, md: { render(source: string, env: object): string }): string {
+  const page = env.relativePath.slice(0, -'.md'.length)
+  return Object.entries(otherWords).filter(([place]) => place.startsWith(page + '#')).reduce((html, [place, words]) => {
+    const heading = new RegExp(`<h\\d id="${place.slice(page.length + 1)}".*?</h\\d>`)
+    if (!heading.test(html)) throw new Error(`search.json: there is no heading ${place}`)
+    return html.replace(heading, found => `${found}<p>${words}</p>`)
+  }, md.render(source, env))
+}
+
 /** Writes the licenses of the packages that the scripts of the site are made of. */
 const licenses = {
   name: 'licenses',
@@ -64,6 +105,10 @@ export default defineConfig({
   vite: { plugins: [licenses] },
   markdown: {
     anchor: { slugify: anchor },
+    codeTransformers: [commandsAlone],
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    // The highlighter does not know PromQL; SQL has its words.
+    languageAlias: { promql: 'sql' },
     config(md) {
       md.core.ruler.push('repository-links', state => {
         const page = relative(docs, state.env.path).replaceAll('\\', '/')
@@ -72,13 +117,12 @@ export default defineConfig({
           if (href) token.attrSet('href', address(href, page))
         }
       })
-      // The site cannot draw: it shows the text of a diagram, and where GitHub shows the picture.
+      // A picture, not an element of the page: it has styles of its own, and search does not read it.
       const fence = md.renderer.rules.fence!
       md.renderer.rules.fence = (tokens, i, options, env, self) => {
         if (tokens[i].info !== 'mermaid') return fence(tokens, i, options, env, self)
-        tokens[i].info = 'text'
-        const page = `${repository}/blob/main/docs/${relative(docs, env.path)}`
-        return `<p><a href="${page}" target="_blank" rel="noreferrer">GitHub draws this:</a></p>` + fence(tokens, i, options, env, self)
+        const heading = tokens.slice(0, i).findLastIndex(token => token.type === 'heading_open')
+        return `<p class="diagram" tabindex="0"><img src="${drawing(tokens[i].content)}" alt="A diagram: ${md.utils.escapeHtml(tokens[heading + 1].content)}"></p>`
       }
       md.core.ruler.push('cell-headings', state => {
         let headings: string[] = []
@@ -96,7 +140,7 @@ export default defineConfig({
     sidebar: groupsOfPages,
     nav: groupsOfPages.map(({ text, items }) => ({ text, link: items[0].link })),
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: searched } },
     footer: { message: '<a href="/licenses.txt">Licenses of the software in this site</a>' },
     socialLinks: [{ icon: 'github', link: repository }],
   },

@@ -3,12 +3,15 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
+import { accessibility, copying, searching } from './reader.mjs'
 
 const bin = join(import.meta.dirname, '..', '..', 'bin')
 const site = join(bin, 'site')
-const origin = 'http://site.test'
-const widths = [390, 1280]
-const pictures = ['index', 'quickstart', 'install', 'reference/values', 'reference/lint-rules', 'reference/screens']
+const origin = 'https://site.test'
+const telephone = 390
+const desk = 1280
+const widths = [telephone, desk]
+const pictures = ['index', 'quickstart', 'install', 'architecture', 'reference/values', 'reference/lint-rules', 'reference/screens']
 
 /** What is wrong with the page that is open. It runs in the browser. */
 function faults() {
@@ -22,6 +25,11 @@ function faults() {
   const headings = document.querySelectorAll('h1').length
   if (headings !== 1) found.push(`it has ${headings} h1`)
   for (const image of document.images) if (!image.naturalWidth) found.push(`the image ${image.src} is not shown`)
+  const front = document.querySelector('.VPHome')
+  if (front && !front.querySelector('.vp-doc img')) found.push('the drawing is not on the first page')
+  for (const block of document.querySelectorAll('.vp-doc pre')) {
+    if (/^\s*(flowchart|graph|sequenceDiagram|stateDiagram|classDiagram)\b/.test(block.innerText)) found.push('a diagram is shown as its source')
+  }
   return found
 }
 
@@ -56,8 +64,10 @@ async function open(tab, path) {
 function spoil() {
   document.body.insertAdjacentHTML('beforeend', `<div class="vp-doc">
     <table><tr><td style="white-space:nowrap">${'wide '.repeat(500)}</td></tr></table>
-    <div style="width:5000px">wide</div><h1>twice</h1><img src="/no-such.png"></div>`)
-  return [/^the page is/, /^the table that begins with "wide/, /^it has 2 h1/, /^the image/]
+    <div style="width:5000px">wide</div><h1>twice</h1><img src="/no-such.png"><div class="VPHome"></div>
+    <pre>flowchart TD\n  a --> b</pre><p style="color:#777;background:#888">pale</p></div>`)
+  for (const mark of document.querySelectorAll('.vp-copy-ignore')) mark.className = ''
+  return [/^the page is/, /^the table that begins with "wide/, /^it has 2 h1/, /^the image/, /^the drawing/, /^a diagram/]
 }
 
 const browser = await chromium.launch({
@@ -71,17 +81,21 @@ const only = process.argv[2] ?? ''
 const pages = readdirSync(site, { recursive: true }).filter(path => path.endsWith('.html') && path !== '404.html' && path.includes(only)).sort()
 if (pages.length < 10 && !only) wrong.push(`there are ${pages.length} pages in ${site}: run make site`)
 for (const width of widths) {
-  const context = await browser.newContext({ viewport: { width, height: 900 } })
+  const context = await browser.newContext({ viewport: { width, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'] })
   await context.route('**/*', serve)
   for (const page of pages) {
     const tab = await context.newPage()
     const errors = await open(tab, '/' + page)
-    wrong.push(...[...errors, ...await tab.evaluate(faults)].map(fault => `${page} at ${width}: ${fault}`))
+    const found = [...errors, ...await tab.evaluate(faults)]
+    if (width === desk) found.push(...await copying(tab))
+    if (width === desk && page === 'index.html') found.push(...await searching(tab))
     known.set('/' + page, await tab.evaluate(anchors))
     const name = page.slice(0, -'.html'.length)
     if (pictures.includes(name)) {
       await tab.screenshot({ path: join(bin, 'site-look', `${name.replace('/', '-')}-${width}.png`) })
     }
+    if (width === desk) found.push(...await accessibility(tab))
+    wrong.push(...found.map(fault => `${page} at ${width}: ${fault}`))
     await tab.close()
   }
   const tab = await context.newPage()
@@ -89,6 +103,10 @@ for (const width of widths) {
   const expected = await tab.evaluate(spoil)
   await tab.waitForLoadState('networkidle')
   const found = await tab.evaluate(faults)
+  if (width === desk) {
+    found.push(...await copying(tab), ...await searching(tab, { 'no such word': '/no-such.html' }), ...await accessibility(tab))
+    expected.push(/^the button of/, /^the search for/, /^in light, color-contrast/, /^in dark, color-contrast/)
+  }
   for (const want of expected) if (!found.some(fault => want.test(fault))) wrong.push(`a spoiled page at ${width} passes: ${want}`)
   await context.close()
 }

@@ -163,7 +163,7 @@ func alertsPage() (string, error) {
 				after = ", after " + a.For
 			}
 			runbook := strings.TrimPrefix(a.Annotations.Runbook, "https://github.com/stepgate/stepgate/blob/main/docs/")
-			page += fmt.Sprintf("\n### %s\n\n%s (%s%s). [What to do](../%s).\n\n```text\n%s\n```\n", a.Alert,
+			page += fmt.Sprintf("\n### %s\n\n%s (%s%s). [What to do](../%s).\n\n```promql\n%s\n```\n", a.Alert,
 				plain(a.Annotations.Summary), a.Labels.Severity, after, runbook, a.Expr)
 		}
 	}
