@@ -110,7 +110,10 @@ func (o offline) count(g *argo.ApplicationSetGenerator) int {
 	n := 1
 	switch {
 	case g.List != nil:
-		n = len(g.List.Elements) + strings.Count(g.List.ElementsYaml, "\n") + 1
+		n = len(g.List.Elements)
+		if g.List.ElementsYaml != "" {
+			n += strings.Count(g.List.ElementsYaml, "\n") + 1
+		}
 	case g.Matrix != nil:
 		for _, i := range inner(g) {
 			n = min(n*max(o.count(&i), 1), maxApplications+1)

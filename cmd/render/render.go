@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/argoproj/argo-cd/v3/applicationset/controllers/template"
-	"github.com/argoproj/argo-cd/v3/applicationset/utils"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	log "github.com/sirupsen/logrus"
 )
@@ -31,7 +30,7 @@ type Generator struct {
 
 // Result is what a generator gives.
 type Result struct {
-	// Applications are complete, as the ApplicationSet controller would write them.
+	// Applications are those that the ApplicationSet controller would write, but for its finalizer.
 	Applications []*argo.Application
 	// Params are the sets of parameters, if something about them cannot be known offline. Then there are no Applications.
 	Params []Params
@@ -71,7 +70,7 @@ func (g Generator) Render() (Result, error) {
 	}
 	set := *g.set
 	set.Spec.Generators = []argo.ApplicationSetGenerator{g.spec}
-	generated, reason, err := template.GenerateApplications(silent(), set, argoGenerators(), &utils.Render{}, nil)
+	generated, reason, err := template.GenerateApplications(silent(), set, argoGenerators(), &renderer{}, nil)
 	var r Result
 	for i := range generated {
 		r.Applications = append(r.Applications, &generated[i])
@@ -95,11 +94,16 @@ func readable(err error) error {
 
 // Silence turns off the log that Argo CD's generators write to standard error beside the errors that they return. It is
 // one of the whole process; a command calls it when it begins.
-func Silence() { log.SetOutput(io.Discard) }
+func Silence() {
+	log.SetOutput(io.Discard)
+	log.SetLevel(log.PanicLevel)
+}
 
-// silent is a log of nothing: the caller gets the errors.
+// silent is a log of nothing: the caller gets the errors. The level matters, too: of each Application that fails, Argo CD
+// logs the parameters of all, and a log that is thrown away is still formatted.
 func silent() *log.Entry {
 	logger := log.New()
 	logger.SetOutput(io.Discard)
+	logger.SetLevel(log.PanicLevel)
 	return log.NewEntry(logger)
 }
