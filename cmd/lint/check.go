@@ -63,6 +63,8 @@ type checker struct {
 	// compiler compiles expressions about any kind, also about those that the installation does not read yet.
 	compiler *expression.Compiler
 	steps    []policy.Step
+	// meant is the field of the strategy that is meant for rollingSync, if one is.
+	meant string
 	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said
 	// about that.
 	broken map[int]bool
@@ -100,6 +102,7 @@ func check(s *Subject, options Options) *checker {
 	c.name()
 	c.unknownFields()
 	c.strategy()
+	c.meantSteps()
 	if len(c.steps) > 0 {
 		c.checkSteps()
 	}
@@ -166,6 +169,9 @@ func (c *checker) checkSteps() {
 // found adds a finding. The caller may change it.
 func (c *checker) found(rule string, path Path, message string) *Finding {
 	r := ruleOf(rule)
+	if c.meant != "" && len(path) > 2 && path[0] == "spec" && path[1] == "strategy" && path[2] == "rollingSync" {
+		path = to(path[:2]...).and(c.meant).and(path[3:]...)
+	}
 	line, column := path.position(c.node)
 	c.result.Findings = append(c.result.Findings, Finding{
 		Rule: rule, Severity: r.Severity, Path: path.String(), Line: line, Column: column, Message: message, Remedy: r.Remedy,
