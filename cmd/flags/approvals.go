@@ -4,15 +4,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stepgate/stepgate/webhook"
-	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Approvals say who may approve steps. A name may hold a comma: they are no lists.
 type Approvals struct {
 	Approvers webhook.ApproverConfig
-	// Actor is the account that approves and pauses for users of Argo CD; empty if none does.
-	Actor string
 }
 
 func (a *Approvals) bind(f *pflag.FlagSet) {
@@ -21,9 +18,6 @@ func (a *Approvals) bind(f *pflag.FlagSet) {
 			"--approver and --approver-group: everybody who may write the ApplicationSet)")
 	f.StringArrayVar(&a.Approvers.Groups, "approver-group", nil,
 		"Kubernetes group whose members may approve steps (repeatable)")
-	f.StringVar(&a.Actor, "acting-account", "",
-		"Kubernetes user that pauses and approves for users of Argo CD, stepgate's reporter: stepgate records the user whom "+
-			"it names as field manager, argocd:NAME, with the group "+approval.ArgoCDGroup+"; if empty, nobody may name another")
 }
 
 func (a *Approvals) validate() error {

@@ -143,7 +143,7 @@ func TestReporter(t *testing.T) {
 			}
 			g.Expect(r.Validate()).To(Succeed())
 			g.Expect(r.Gate.ArgoCD()).To(Equal("argocd"))
-			for _, own := range []string{"webhook-bind-address", "cert-dir", "approver", "acting-account", "verify-create", "write-barrier",
+			for _, own := range []string{"webhook-bind-address", "cert-dir", "approver", "verify-create", "write-barrier",
 				"client-ca-file", "tracing-endpoint", "shutdown-delay"} {
 				g.Expect(flags.Lookup(own)).To(BeNil(), own)
 			}

@@ -25,7 +25,8 @@ func (u *UI) bind(f *pflag.FlagSet) {
 			"refuses all while it is missing or empty")
 	f.StringVar(&u.ActTokenFile, "ui-act-token-file", "",
 		"file with another secret, which argocd-server sends for its extension stepgate-act: whom Argo CD lets invoke that "+
-			"may pause, resume and approve; needs the permission to patch ApplicationSets, and --acting-account of the webhook")
+			"may pause, resume and approve; needs the permission to patch ApplicationSets, and the account NAME-reporter of "+
+			"--installation")
 }
 
 func (u *UI) validate() error {

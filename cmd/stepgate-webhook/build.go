@@ -190,9 +190,9 @@ func (b *builder) serve() error {
 		Address: o.Addresses.Webhook,
 		Handlers: map[string]admission.Handler{
 			webhook.ValidatePath: b.gate, webhook.MutatePath: webhook.NewMutator(b.gate),
-			webhook.MutateApplicationSetPath: webhook.NewStamper(b.config, b.known, o.Approvals.Actor, clock.RealClock{}),
+			webhook.MutateApplicationSetPath: webhook.NewStamper(b.config, b.known, o.Installation.Reporter(), clock.RealClock{}),
 			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(
-				o.Approvals.Approvers, o.Approvals.Actor, b.metrics, clock.RealClock{}),
+				o.Approvals.Approvers, o.Installation.Reporter(), b.metrics, clock.RealClock{}),
 		},
 		Wrap:           b.traces.serve,
 		Requests:       b.metrics,

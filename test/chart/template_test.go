@@ -251,17 +251,18 @@ func missing(schema, values map[string]any, path string) []string {
 	return names
 }
 
-// Where users of Argo CD may act, the webhook knows the account that acts for them, and a policy restricts it. Without
-// such policies, the chart refuses.
+// Where users of Argo CD may act, a policy restricts the account that acts for them. Without such policies, or with another
+// account than the webhook knows, the chart refuses.
 func TestActions(t *testing.T) {
 	g := NewWithT(t)
 	args := []string{"template", "stepgate", helm.Chart, "--namespace=gates",
 		"--set=ui.enabled=true,ui.tokenSecret.name=a,ui.actions.enabled=true"}
 	text, err := helm.Run(t.Context(), append(args, "--kube-version=1.36")...)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(And(ContainSubstring("- --acting-account=system:serviceaccount:gates:stepgate-reporter\n"),
-		ContainSubstring("- --ui-act-token-file=/ui/act\n"), ContainSubstring("- key: act\n"),
+	g.Expect(text).To(And(ContainSubstring("- --ui-act-token-file=/ui/act\n"), ContainSubstring("- key: act\n"),
 		ContainSubstring("name: stepgate-actions\n"), ContainSubstring("policyName: stepgate-actions\n")))
+	_, err = helm.Run(t.Context(), append(args, "--set=reporter.serviceAccount.name=another")...)
+	g.Expect(err).To(MatchError(ContainSubstring("reporter.serviceAccount.name: with ui.actions.enabled it has to be stepgate-reporter")))
 	_, err = helm.Run(t.Context(), append(args, "--kube-version=1.28")...)
 	g.Expect(err).To(MatchError(ContainSubstring("ui.actions.enabled: it needs ValidatingAdmissionPolicy (Kubernetes 1.30)")))
 }

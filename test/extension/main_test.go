@@ -102,10 +102,7 @@ func start(ctx context.Context, o argocd.Options) error {
 	options := installed.Options{
 		Registration: installed.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}}, UI: true,
 		Acts: true,
-		Args: []string{
-			"--shutdown-delay=0s", "--acting-account=system:serviceaccount:stepgate:stepgate-reporter",
-			"--approver=argocd:releaser",
-		},
+		Args: []string{"--shutdown-delay=0s", "--approver=argocd:releaser"},
 	}
 	webhook, err := installed.StartOne(ctx, shared, options)
 	if err != nil {

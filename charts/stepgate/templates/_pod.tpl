@@ -97,9 +97,6 @@ priorityClassName: {{ . }}
 {{- range .Values.approvals.groups }}
 - {{ printf "--approver-group=%s" . | quote }}
 {{- end }}
-{{- if .Values.ui.actions.enabled }}
-- --acting-account={{ include "stepgate.user" (list . (include "stepgate.reporterAccount" .)) }}
-{{- end }}
 {{- if .Values.config.verify.create }}
 - --verify-create=true
 {{- end }}

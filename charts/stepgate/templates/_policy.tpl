@@ -3,12 +3,7 @@
 {{/* The match condition that selects the writes of an account. Call it with a list of the root and the account's name. */}}
 {{- define "stepgate.byAccount" -}}
 - name: by-stepgate
-  expression: request.userInfo.username == '{{ include "stepgate.user" . }}'
-{{- end }}
-
-{{/* The user that an account is. Call it with a list of the root and the account's name. */}}
-{{- define "stepgate.user" -}}
-system:serviceaccount:{{ include "stepgate.namespace" (index . 0) }}:{{ index . 1 }}
+  expression: request.userInfo.username == 'system:serviceaccount:{{ include "stepgate.namespace" (index . 0) }}:{{ index . 1 }}'
 {{- end }}
 
 {{/* The validations that fields stay as they are. Call it with a dict of fields, who and what. */}}
