@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/extension"
+	"github.com/stepgate/stepgate/test/browser"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -208,4 +209,20 @@ func TestArgoCDTellsWhoMayAct(t *testing.T) {
 		NewWithT(t).Expect(code).To(Equal(200), text)
 		NewWithT(t).Expect(text).To(MatchJSON(`{"value":"` + want + `"}`))
 	}
+}
+
+// TestActingInABrowser pauses in the page, after it has shown what that would do.
+func TestActingInABrowser(t *testing.T) {
+	v := &view{Browser: browser.Start(t), WithT: *NewWithT(t)}
+	annotated(t, map[string]any{settings.ApproveAnnotation: "3"})
+	v.Open(browser.Tab{URL: host(t, "18", "releaser") + "/?view=tab&theme=light", Width: 1280, Height: 512})
+	v.Click("button:text-is('Pause…')")
+	v.Fill("[role=dialog] input", "INC-2")
+	v.Click("[role=dialog] button:text-is('Continue')")
+	v.Sees("[role=dialog] >> text=This was a server dry run")
+	v.inOrder()
+	v.Expect(annotations(t)).NotTo(HaveKey(settings.PauseAnnotation))
+	v.Click("[role=dialog] button:text-is('Pause')")
+	v.Sees("[role=dialog] >> text=Paused by argocd:releaser")
+	v.Expect(annotations(t)).To(HaveKeyWithValue(settings.PauseAnnotation, "all: INC-2"))
 }

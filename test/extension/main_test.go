@@ -143,6 +143,7 @@ const policies = `p, viewer, applications, get, default/*, allow
 p, viewer, applicationsets, get, default/*, allow
 p, viewer, extensions, invoke, stepgate, allow
 p, releaser, applications, get, default/*, allow
+p, releaser, applicationsets, get, default/*, allow
 p, releaser, extensions, invoke, stepgate*, allow
 p, oncall, applications, get, default/*, allow
 p, oncall, extensions, invoke, stepgate-act, allow
