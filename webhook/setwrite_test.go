@@ -85,8 +85,8 @@ func (r setRow) run(t *testing.T) {
 	if r.request != nil {
 		r.request(&req)
 	}
-	stamper, check := newStamper(),
-		NewApprovalCheck(r.approvers, reporterAccount, metrics, clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second)))
+	soon := clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second))
+	stamper, check := newStamper(), NewApprovalCheck(r.approvers, reporterAccount, metrics, soon)
 
 	if !r.unstamped {
 		resp := stamper.Handle(ctx, webhook.AdmissionRequest{AdmissionRequest: req})

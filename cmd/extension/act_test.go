@@ -82,7 +82,8 @@ func (w *gated) handler() http.Handler {
 func (w *gated) annotations(t *testing.T) map[string]string {
 	t.Helper()
 	set := &argo.ApplicationSet{}
-	NewWithT(t).Expect(w.objects.Get(t.Context(), types.NamespacedName{Namespace: "argocd", Name: "guestbook"}, set)).To(Succeed())
+	key := types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+	NewWithT(t).Expect(w.objects.Get(t.Context(), key, set)).To(Succeed())
 	return set.Annotations
 }
 
@@ -131,7 +132,8 @@ func TestActing(t *testing.T) {
 		To(Equal(dashboard.Rights{Annotate: true}))
 
 	pause := dashboard.Action{Verb: dashboard.Pause, Reason: "INC-1", DryRun: true}
-	g.Expect(done(t, handler, pause)).To(And(HaveField("OK", true), HaveField("Command", "stepgate pause guestbook -n argocd --reason INC-1"),
+	g.Expect(done(t, handler, pause)).To(And(HaveField("OK", true),
+		HaveField("Command", "stepgate pause guestbook -n argocd --reason INC-1"),
 		HaveField("Lines", ContainElement("This was a server dry run: nothing is stored."))))
 	g.Expect(w.annotations(t)).To(Equal(before))
 	pause.DryRun = false
@@ -146,7 +148,8 @@ func TestActing(t *testing.T) {
 	g.Expect(shown.Approves).To(Equal([]string{guestbook.NewCommit}))
 	g.Expect(w.annotations(t)).To(Equal(before))
 	approve.DryRun, approve.Approves = false, []string{"something else"}
-	g.Expect(done(t, handler, approve)).To(And(HaveField("OK", false), HaveField("Lines", ContainElement(ContainSubstring("has changed meanwhile")))))
+	g.Expect(done(t, handler, approve)).To(And(HaveField("OK", false),
+		HaveField("Lines", ContainElement(ContainSubstring("has changed meanwhile")))))
 	g.Expect(w.annotations(t)).To(Equal(before))
 	approve.Approves = shown.Approves
 	g.Expect(done(t, handler, approve)).To(And(HaveField("OK", true),
@@ -168,7 +171,7 @@ func TestWhoMayAct(t *testing.T) {
 	}
 	const (
 		wrong  = "the header Stepgate-Token is wrong: argocd-server and stepgate need the same secret"
-		nobody = "Argo CD does not say who you are, so stepgate cannot act for you"
+		nobody = "no name of yours comes from Argo CD, so stepgate cannot act for you"
 		name   = "your name in Argo CD has a space, or a character that is not of ASCII, so stepgate cannot act for you"
 	)
 	for title, tc := range map[string]struct {
@@ -242,6 +245,7 @@ func TestNothingElse(t *testing.T) {
 	body := dashboard.Action{Verb: dashboard.Pause, Namespace: "argocd", Name: "guestbook"}
 	h := acting(func(h http.Header) { h.Set(TokenHeader, secret) })
 	g.Expect(post(t, w.serve(w.objects), body, h).Code).To(Equal(404), "switched off")
-	g.Expect(ask(t, w.handler(), http.MethodGet, "/api/v1/rollout", acting()).Code).To(Equal(403), "the secret of those who act")
+	look := ask(t, w.handler(), http.MethodGet, "/api/v1/rollout", acting())
+	g.Expect(look.Code).To(Equal(403), "the secret of those who act")
 	g.Expect(w.managers).To(BeEmpty())
 }

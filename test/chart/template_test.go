@@ -262,7 +262,7 @@ func TestActions(t *testing.T) {
 	g.Expect(text).To(And(ContainSubstring("- --ui-act-token-file=/ui/act\n"), ContainSubstring("- key: act\n"),
 		ContainSubstring("name: stepgate-actions\n"), ContainSubstring("policyName: stepgate-actions\n")))
 	_, err = helm.Run(t.Context(), append(args, "--set=reporter.serviceAccount.name=another")...)
-	g.Expect(err).To(MatchError(ContainSubstring("reporter.serviceAccount.name: with ui.actions.enabled it has to be stepgate-reporter")))
+	g.Expect(err).To(MatchError(ContainSubstring("with ui.actions.enabled it has to be stepgate-reporter")))
 	_, err = helm.Run(t.Context(), append(args, "--kube-version=1.28")...)
 	g.Expect(err).To(MatchError(ContainSubstring("ui.actions.enabled: it needs ValidatingAdmissionPolicy (Kubernetes 1.30)")))
 }

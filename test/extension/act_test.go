@@ -25,7 +25,8 @@ var guestbookKey = client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: "gue
 func annotated(t *testing.T, annotations map[string]any) {
 	t.Helper()
 	write := func(annotations map[string]any) {
-		NewWithT(t).Expect(shared.Admin.Patch(t.Context(), guestbook.Set(cluster.ArgoNamespace), annotationsOf(annotations))).To(Succeed())
+		err := shared.Admin.Patch(t.Context(), guestbook.Set(cluster.ArgoNamespace), annotationsOf(annotations))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	}
 	write(annotations)
 	none := map[string]any{}
@@ -95,7 +96,7 @@ func TestActingThroughArgoCD(t *testing.T) {
 	approve.DryRun, approve.Approves = false, shown.Approves
 	refused := answered(t, "oncall", approve)
 	g.Expect(refused.OK).To(BeFalse())
-	g.Expect(refused.Lines).To(ContainElement(ContainSubstring("argocd:oncall may not approve step 3 of ApplicationSet argocd/guestbook")))
+	g.Expect(refused.Lines).To(ContainElement(ContainSubstring("argocd:oncall may not approve step 3 of ")))
 	g.Expect(annotations(t)).NotTo(HaveKey(settings.ApprovedAnnotation))
 	g.Expect(answered(t, "releaser", approve)).To(HaveField("OK", true))
 	g.Expect(annotations(t)).To(And(HaveKeyWithValue(settings.ApprovedAnnotation, "3@"+guestbook.NewCommit),
@@ -126,7 +127,7 @@ func TestForgedHeaders(t *testing.T) {
 	code, text = acted(t, "oncall", "stepgate-act", dashboard.Action{Verb: dashboard.Resume},
 		map[string]string{"Connection": extension.UserHeader})
 	g.Expect(code).To(Equal(403), text)
-	g.Expect(text).To(ContainSubstring("Argo CD does not say who you are"))
+	g.Expect(text).To(ContainSubstring("no name of yours comes from Argo CD"))
 	g.Expect(annotations(t)).To(HaveKey(settings.PauseAnnotation))
 }
 

@@ -22,7 +22,7 @@ func ManagerFor(user string) (string, error) {
 	manager := policy.ArgoCDUser + user
 	switch {
 	case user == "":
-		return "", errors.New("Argo CD does not say who you are")
+		return "", errors.New("no name of yours comes from Argo CD")
 	case len(manager) > maxManager:
 		return "", fmt.Errorf("your name in Argo CD has more than %d characters", maxManager-len(policy.ArgoCDUser))
 	case strings.ContainsFunc(user, func(r rune) bool { return r <= ' ' || r > '~' }):
