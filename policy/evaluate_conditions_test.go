@@ -104,6 +104,8 @@ func approvalRows() map[string]row {
 	}
 	eyes := need(policy.Approval{Step: 1, What: "a", By: "alice"})
 	eyes.FourEyes = true
+	inUI := need(policy.Approval{Step: 1, What: "a", By: "argocd:alice"})
+	inUI.FourEyes = true
 	late := need(policy.Approval{Step: 1, What: "a", By: "alice", At: second("150")})
 	by := func(r row, user string) row {
 		r.edit = func(in *policy.Input) { in.StartedBy = user }
@@ -137,6 +139,9 @@ func approvalRows() map[string]row {
 		"who approved starts it by hand":            on(by(denied("1:dev > 2:prod", missing+", which alice has approved, who has also started it"+approve), "alice"), eyes),
 		"somebody else starts it by hand":           on(by(allowed("1:dev > 2:prod"), "bob"), eyes),
 		"who approved has synced an earlier step":   on(denied("1:dev,synced:50,by:alice > 2:prod", missing+", which alice has approved, who has also started it"+approve), eyes),
+		"who approved in Argo CD's UI starts it":    on(by(denied("1:dev > 2:prod", missing+", which argocd:alice has approved, who has also started it"+approve), "alice"), inUI),
+		"who approved there has synced before":      on(denied("1:dev,synced:50,by:alice > 2:prod", missing+", which argocd:alice has approved, who has also started it"+approve), inUI),
+		"somebody else approved there":              on(by(allowed("1:dev > 2:prod"), "argocd:alice"), inUI),
 		"who approved has synced something else":    on(allowed("1:dev,syncedold:50,by:alice > 2:prod"), eyes),
 		"who approved starts it, and two eyes do":   on(by(allowed("1:dev > 2:prod"), "alice"), need(policy.Approval{Step: 1, What: "a", By: "alice"})),
 		"two have approved, one of whom started it": on(by(allowed("1:dev > 2:prod"), "alice"), policy.Conditions{Approve: policy.Steps{All: true}, FourEyes: true, Approved: []policy.Approval{{Step: 1, What: "a", By: "alice"}, {Step: 1, What: "a", By: "bob"}}}),

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -71,9 +72,14 @@ func (in *Input) Respecified() time.Time {
 	return in.History.ContentSince
 }
 
+// ArgoCDUser begins the name of whoever approves in Argo CD's UI. The rest is the name that Argo CD gives who starts a
+// sync.
+const ArgoCDUser = "argocd:"
+
 // started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the
 // same.
 func (in *Input) started(step int, user string) bool {
+	user = strings.TrimPrefix(user, ArgoCDUser)
 	return in.StartedBy == user || slices.ContainsFunc(in.Siblings, func(a Sibling) bool {
 		c, completed := in.completion(a.Application)
 		return in.isEarlier(a, step) && (a.LastSync.By == user && a.LastSync.AtCompared || completed && c.By == user)

@@ -80,7 +80,7 @@ verify: generated ## Check that every go.mod and go.sum is as go mod tidy leaves
 
 .PHONY: extension-test
 extension-test: tools argocd-tools ## The extension in the real argocd-server: log in, RBAC, /extensions.js, and what the proxy answers
-	go test -count=1 -timeout 15m -v ./test/extension -skip 'TestInABrowser|TestManyApplications'
+	go test -count=1 -timeout 15m -v ./test/extension -skip 'InABrowser|TestManyApplications'
 
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
@@ -133,7 +133,7 @@ dashboard-argocd: tools argocd-tools test/browser/node_modules/.package-lock.jso
 
 .PHONY: extension-look
 extension-look: tools argocd-tools test/browser/node_modules/.package-lock.json test/extension/node_modules/.package-lock.json ## Open the extension that the real argocd-server serves in CHROMIUM, with React 16, 18 and 19
-	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -run 'TestInABrowser|TestManyApplications' $(WRITE_RESULTS)
+	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -run 'InABrowser|TestManyApplications' $(WRITE_RESULTS)
 
 ##@ The long suites (CI runs them every night)
 

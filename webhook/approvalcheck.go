@@ -27,13 +27,17 @@ type ApproverConfig = approval.Approvers
 // stepgate's own.
 type ApprovalCheck struct {
 	approvers ApproverConfig
+	actor     string
 	metrics   *record.Metrics
 	clock     clock.PassiveClock
 }
 
-// NewApprovalCheck returns an ApprovalCheck that counts with metrics.
-func NewApprovalCheck(approvers ApproverConfig, metrics *record.Metrics, clock clock.PassiveClock) *ApprovalCheck {
-	return &ApprovalCheck{approvers: approvers, metrics: metrics, clock: clock}
+// NewApprovalCheck returns an ApprovalCheck that counts with metrics. actor is the account that writes for users of Argo
+// CD; empty if none does.
+func NewApprovalCheck(
+	approvers ApproverConfig, actor string, metrics *record.Metrics, clock clock.PassiveClock,
+) *ApprovalCheck {
+	return &ApprovalCheck{approvers: approvers, actor: actor, metrics: metrics, clock: clock}
 }
 
 var _ webhook.AdmissionHandler = (*ApprovalCheck)(nil)
@@ -41,7 +45,7 @@ var _ webhook.AdmissionHandler = (*ApprovalCheck)(nil)
 // Handle judges one write, by what the request itself says. It reads nothing: nothing can change between the judgment
 // and the write but other webhooks that validate, which cannot change the annotations.
 func (c *ApprovalCheck) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	w, err := newSetWrite(req.AdmissionRequest, c.clock.Now())
+	w, err := newSetWrite(req.AdmissionRequest, c.clock.Now(), c.actor)
 	switch {
 	case err != nil:
 		return badRequest(err)

@@ -148,7 +148,8 @@ func readers(t *testing.T, name, text string) map[string]func() {
 		return all
 	}
 	stamper := newStamper()
-	check := NewApprovalCheck(ApproverConfig{}, record.NewMetrics(prometheus.NewRegistry()), scenario.AtNoon)
+	metrics := record.NewMetrics(prometheus.NewRegistry())
+	check := NewApprovalCheck(ApproverConfig{}, reporterAccount, metrics, scenario.AtNoon)
 	handle := func(handler webhook.AdmissionHandler, req admissionv1.AdmissionRequest) func() {
 		return func() { handler.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req}) }
 	}
@@ -217,7 +218,8 @@ func TestNoBodyIsDear(t *testing.T) {
 	}
 	quoted := func(text string) string { q, _ := json.Marshal(text); return string(q) }
 	stamper := newStamper()
-	check := NewApprovalCheck(ApproverConfig{}, record.NewMetrics(prometheus.NewRegistry()), scenario.AtNoon)
+	metrics := record.NewMetrics(prometheus.NewRegistry())
+	check := NewApprovalCheck(ApproverConfig{}, reporterAccount, metrics, scenario.AtNoon)
 	gate := newTrial(settings.Config{}, scenario.Of("1:dev=Healthy@b 2:qa=Healthy@a"))
 	for name, metadata := range map[string]string{
 		"one annotation":       `"annotations":{"stepgate.io/approved":` + quoted(fill("1,")) + `}`,

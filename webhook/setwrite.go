@@ -1,11 +1,13 @@
 package webhook
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
@@ -23,7 +25,10 @@ type setWrite struct {
 // newSetWrite decodes an admission request. It returns nil for a write that is none of stepgate's business: a DELETE,
 // one of a subresource, and one of an ApplicationSet that is being deleted. An error means that the request cannot be
 // judged.
-func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, error) {
+//
+// actor is the account that writes for users of Argo CD; empty if none does. It names them as field manager: that is part
+// of the request, not of the object, and means nothing in a write of anybody else.
+func newSetWrite(req admissionv1.AdmissionRequest, now time.Time, actor string) (*setWrite, error) {
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "ApplicationSet" {
 		return nil, fmt.Errorf(
 			"stepgate judges ApplicationSets of argoproj.io here, not %.100s of %.100q: correct the rules of the webhook "+
@@ -51,8 +56,23 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, er
 		Set:  policy.ClientText(req.Namespace + "/" + set.Name),
 		User: req.UserInfo.Username, Groups: req.UserInfo.Groups, At: now,
 	}}
+	if actor != "" && w.User == actor {
+		if w.User, err = actedFor(req); err != nil {
+			return nil, err
+		}
+		w.Groups = []string{approval.ArgoCDGroup}
+	}
 	w.between(old, argocd.ReadAnnotations(set.Annotations))
 	return w, nil
+}
+
+// actedFor is the user of Argo CD whom the request names.
+func actedFor(req admissionv1.AdmissionRequest) (string, error) {
+	var options metav1.UpdateOptions
+	if err := json.Unmarshal(req.Options.Raw, &options); err != nil {
+		return "", fmt.Errorf("the options of the request cannot be read: %w", err)
+	}
+	return approval.UserOf(options.FieldManager)
 }
 
 // between fills in the annotations before and after the write.

@@ -43,8 +43,19 @@ type setRow struct {
 
 const noonStamp = `[{\"step\":3,\"of\":\"1.2.3\",\"by\":\"alice\",\"at\":\"2026-03-01T12:00:00Z\"}]`
 
+// reporterAccount writes for users of Argo CD.
+const reporterAccount = "system:serviceaccount:stepgate:stepgate-reporter"
+
+// by has an account write, with a field manager.
+func by(account, manager string) func(*admissionv1.AdmissionRequest) {
+	return func(req *admissionv1.AdmissionRequest) {
+		req.UserInfo.Username = account
+		req.Options.Raw = scenario.Encode(metav1.UpdateOptions{FieldManager: manager})
+	}
+}
+
 func newStamper() *Stamper {
-	return NewStamper(settings.Config{}, scenario.Watched{Cluster: &scenario.Cluster{}}, scenario.AtNoon)
+	return NewStamper(settings.Config{}, scenario.Watched{Cluster: &scenario.Cluster{}}, reporterAccount, scenario.AtNoon)
 }
 
 func setRequest(before, after map[string]string) admissionv1.AdmissionRequest {
@@ -74,8 +85,8 @@ func (r setRow) run(t *testing.T) {
 	if r.request != nil {
 		r.request(&req)
 	}
-	stamper, check := newStamper(),
-		NewApprovalCheck(r.approvers, metrics, clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second)))
+	soon := clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second))
+	stamper, check := newStamper(), NewApprovalCheck(r.approvers, reporterAccount, metrics, soon)
 
 	if !r.unstamped {
 		resp := stamper.Handle(ctx, webhook.AdmissionRequest{AdmissionRequest: req})
@@ -167,6 +178,40 @@ func TestSetWrites(t *testing.T) {
 			before: map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: bobs}, after: map[string]string{settings.ApprovedByAnnotation: bobs},
 			wantPatches: `[{"op":"remove","path":"/metadata/annotations/stepgate.io~1approved-by"}]`,
 		},
+		"an approval by a user of Argo CD, by name": {
+			before: map[string]string{}, after: approved, request: by(reporterAccount, "argocd:carol@example.com"),
+			approvers:   ApproverConfig{Users: []string{"argocd:carol@example.com"}},
+			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1approved-by","value":"` + strings.ReplaceAll(noonStamp, "alice", "argocd:carol@example.com") + `"}]`,
+			wantCounts:  "1 0", wantLog: strings.ReplaceAll(approvedLog, "alice", "argocd:carol@example.com"),
+		},
+		"an approval by a user of Argo CD, by group": {
+			before: map[string]string{}, after: approved, request: by(reporterAccount, "argocd:carol"),
+			approvers:   ApproverConfig{Groups: []string{"argocd:stepgate-act"}},
+			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1approved-by","value":"` + strings.ReplaceAll(noonStamp, "alice", "argocd:carol") + `"}]`,
+			wantCounts:  "1 0", wantLog: strings.ReplaceAll(approvedLog, "alice", "argocd:carol"),
+		},
+		"an approval by a user of Argo CD who may not, through an account that may": {
+			before: map[string]string{}, after: approved, request: by(reporterAccount, "argocd:alice"),
+			approvers:   ApproverConfig{Users: []string{"alice", reporterAccount}, Groups: []string{"sre", "system:authenticated"}},
+			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1approved-by","value":"` + strings.ReplaceAll(noonStamp, "alice", "argocd:alice") + `"}]`,
+			wantCode:    403, wantMessage: "argocd:" + mayNot, wantCounts: "0 1",
+			wantLog: strings.ReplaceAll(refusedLog("3@1.2.3", "argocd:"+mayNot), `"user"="alice"`, `"user"="argocd:alice"`),
+		},
+		"a user of Argo CD whom another account names": {
+			before: map[string]string{}, after: approved, request: by("alice", "argocd:carol"),
+			approvers:   ApproverConfig{Users: []string{"argocd:carol"}, Groups: []string{"argocd:stepgate-act"}},
+			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1approved-by","value":"` + noonStamp + `"}]`,
+			wantCode:    403, wantMessage: mayNot, wantCounts: "0 1", wantLog: refusedLog("3@1.2.3", mayNot),
+		},
+		"a stamp of a user of Argo CD that another account has made up": {
+			before: map[string]string{}, request: by("alice", "argocd:carol"),
+			after:    map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: strings.ReplaceAll(stored, "alice", "argocd:carol")},
+			wantCode: 403, wantMessage: written, wantCounts: "0 1", wantLog: refusedLog("3@1.2.3", written),
+		},
+		"a pause by a user of Argo CD": {
+			before: map[string]string{}, after: map[string]string{settings.PauseAnnotation: "all"}, request: by(reporterAccount, "argocd:carol"),
+			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1paused-by","value":"argocd:carol at 2026-03-01T12:00:00Z"}]`,
+		},
 		"a pause": {
 			before: map[string]string{}, after: map[string]string{settings.PauseAnnotation: "all"}, approvers: ApproverConfig{Users: []string{"bob"}},
 			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1paused-by","value":"alice at 2026-03-01T12:00:00Z"}]`,
@@ -224,6 +269,15 @@ func TestSetWritesThatCannotBeJudged(t *testing.T) {
 		"an annotation that is twice": {func(req *admissionv1.AdmissionRequest) {
 			req.Object.Raw = []byte(`{"metadata":{"annotations":{"a":"1","a":"2"}}}`)
 		}, "object is not an ApplicationSet"},
+		"nobody whom the reporter names":     {by(reporterAccount, ""), `the field manager "" names no user of Argo CD`},
+		"the prefix, and no name":            {by(reporterAccount, "argocd:"), `the field manager "argocd:" names no user of Argo CD`},
+		"a user of Kubernetes whom it names": {by(reporterAccount, "system:admin"), `the field manager "system:admin" names no user of Argo CD`},
+		"a name that ends another way":       {by(reporterAccount, "argocd:carol at noon"), `the field manager "argocd:carol at noon" names no user of Argo CD`},
+		"a name with a letter like another":  {by(reporterAccount, "argocd:c\u0430rol"), `the field manager "argocd:c`},
+		"a name that is too long":            {by(reporterAccount, "argocd:"+strings.Repeat("x", 122)), `the field manager "argocd:xxx`},
+		"options that cannot be read": {func(req *admissionv1.AdmissionRequest) {
+			req.UserInfo.Username, req.Options.Raw = reporterAccount, nil
+		}, "the options of the request cannot be read"},
 		"a strategy without bounds": {func(req *admissionv1.AdmissionRequest) {
 			req.Object.Raw = []byte(`{"spec":{"strategy":{"rollingSync":{"steps":[` + strings.Repeat("{},", 20_001) + `{}]}}}}`)
 		}, "object is not an ApplicationSet"},
@@ -233,7 +287,7 @@ func TestSetWritesThatCannotBeJudged(t *testing.T) {
 			req := setRequest(nil, map[string]string{})
 			tc.edit(&req)
 			for _, h := range []webhook.AdmissionHandler{newStamper(),
-				NewApprovalCheck(ApproverConfig{}, nil, scenario.AtNoon)} {
+				NewApprovalCheck(ApproverConfig{}, reporterAccount, nil, scenario.AtNoon)} {
 				resp := h.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 				g.Expect(resp.Allowed).To(BeFalse())
 				g.Expect(resp.Result.Code).To(BeEquivalentTo(400))

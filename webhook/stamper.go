@@ -30,12 +30,13 @@ type Stamper struct {
 	clock  clock.PassiveClock
 	parser *settings.Parser
 	known  judge.KnownSets
+	actor  string
 }
 
 // NewStamper returns a Stamper that warns as an installation with this configuration reads annotations. known tells
-// whether there is what they name.
-func NewStamper(config settings.Config, known judge.KnownSets, clock clock.PassiveClock) *Stamper {
-	return &Stamper{clock: clock, parser: settings.NewParser(config, clock), known: known}
+// whether there is what they name, and actor is the account that writes for users of Argo CD; empty if none does.
+func NewStamper(config settings.Config, known judge.KnownSets, actor string, clock clock.PassiveClock) *Stamper {
+	return &Stamper{clock: clock, parser: settings.NewParser(config, clock), known: known, actor: actor}
 }
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
@@ -45,7 +46,7 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	if req.Kind.Group == argo.SchemeGroupVersion.Group && req.Kind.Kind == "Application" {
 		return warned(s.ofApplication(req.AdmissionRequest))
 	}
-	w, err := newSetWrite(req.AdmissionRequest, s.clock.Now())
+	w, err := newSetWrite(req.AdmissionRequest, s.clock.Now(), s.actor)
 	switch {
 	case err != nil:
 		return badRequest(err)

@@ -18,7 +18,7 @@ func TestWhoeverWritesAfterOnAnApplicationIsTold(t *testing.T) {
 	dev, lone, base := c.Apps[0], c.Apps[1], c.Apps[2]
 	lone.OwnerReferences, base.OwnerReferences = nil, nil
 	base.Annotations = map[string]string{settings.AfterAnnotation: "lone"}
-	stamper := NewStamper(settings.Config{}, scenario.Watched{Cluster: c}, scenario.AtNoon)
+	stamper := NewStamper(settings.Config{}, scenario.Watched{Cluster: c}, reporterAccount, scenario.AtNoon)
 	const annotation = "stepgate: annotation stepgate.io/after is "
 	for name, tc := range map[string]struct {
 		after string

@@ -6,9 +6,9 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 )
 
-// DetailAt is a rollout as it is at a time, for a page that does not follow it and may change nothing.
-func DetailAt(r *rollout.Rollout, t metav1.Time) Detail {
-	d := detailOf(r, "", Rights{})
+// DetailAt is a rollout as it is at a time, for a page that does not follow it.
+func DetailAt(r *rollout.Rollout, t metav1.Time, rights Rights) Detail {
+	d := detailOf(r, "", rights)
 	d.At = t
 	return d
 }

@@ -27,19 +27,24 @@ func (f *Facts) addCandidates(r *rollout.Rollout) {
 	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
 	defer cancel()
 	var problem error
-	r.AskGate(func(app string) rollout.Candidates {
-		q, err := f.question(ctx, types.NamespacedName{Namespace: r.Namespace, Name: app})
+	r.AskGate(f.ask(ctx, r.Namespace, &problem))
+	if problem != nil {
+		r.Problems = append(r.Problems, problem.Error())
+	}
+}
+
+// ask reads an Application of a namespace live, and says what it could deploy. problem is the first one.
+func (f *Facts) ask(ctx context.Context, namespace string, problem *error) rollout.Ask {
+	return func(app string) rollout.Candidates {
+		q, err := f.question(ctx, types.NamespacedName{Namespace: namespace, Name: app})
 		if err != nil {
-			problem = cmp.Or(problem, errors.New("the candidates of "+app+" are not shown: the Application could not be read"))
+			*problem = cmp.Or(*problem, errors.New("the candidates of "+app+" are not shown: the Application could not be read"))
 			return nil
 		}
 		all, err := f.candidates(q)
 		if err != nil {
-			problem = cmp.Or(problem, err)
+			*problem = cmp.Or(*problem, err)
 		}
 		return all
-	})
-	if problem != nil {
-		r.Problems = append(r.Problems, problem.Error())
 	}
 }

@@ -60,6 +60,8 @@ type Options struct {
 	Known  Known
 	// Objects reads single Applications live, for an explanation and for candidates. It writes nothing.
 	Objects client.Reader
+	// Writes changes annotations of ApplicationSets for users of Argo CD; nil if nobody may.
+	Writes client.Client
 	// Evidence is what objects are known to say; nil if nobody looks at them.
 	Evidence judge.Evidence
 	// Slots tell who has a slot of a step, as read a moment ago; nil if nobody keeps maxUpdate.

@@ -22,18 +22,18 @@ const (
 // server answers requests that argocd-server passes on.
 type server struct {
 	facts *Facts
-	token token
 	log   logr.Logger
 	// places has room for the requests that are being answered.
 	places chan struct{}
 }
 
-// New returns a handler for the requests of one argocd-server, which knows the secret in a file.
-func New(facts *Facts, tokenFile string, log logr.Logger) http.Handler {
-	s := &server{facts: facts, token: token(tokenFile), log: log, places: make(chan struct{}, mostAtOnce)}
+// New returns a handler for the requests of one argocd-server, which knows the secrets in the files.
+func New(facts *Facts, tokens Tokens, log logr.Logger) http.Handler {
+	s := &server{facts: facts, log: log, places: make(chan struct{}, mostAtOnce)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/rollout", s.answer(func(_ context.Context, a asked) (any, error) {
-		return dashboard.DetailAt(facts.rollout(a), facts.now()), nil
+		rights := dashboard.Rights{Annotate: facts.Writes != nil}
+		return dashboard.DetailAt(facts.rollout(a), facts.now(), rights), nil
 	}))
 	mux.HandleFunc("GET /api/v1/status", s.answer(func(_ context.Context, a asked) (any, error) {
 		return facts.status(a), nil
@@ -41,16 +41,21 @@ func New(facts *Facts, tokenFile string, log logr.Logger) http.Handler {
 	mux.HandleFunc("GET /api/v1/explanation", s.answer(func(ctx context.Context, a asked) (any, error) {
 		return facts.explain(ctx, a)
 	}))
-	return s.guard(mux)
+	all := http.NewServeMux()
+	all.Handle("/", s.guard(tokens.mayRead, mux))
+	if facts.Writes != nil {
+		all.Handle("POST /api/v1/actions", s.guard(tokens.mayAct, http.HandlerFunc(s.act)))
+	}
+	return all
 }
 
 // guard lets argocd-server alone through, and few of its requests at a time.
-func (s *server) guard(next http.Handler) http.Handler {
+func (s *server) guard(check func(http.Header) error, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		if err := s.token.check(r.Header); err != nil {
+		if err := check(r.Header); err != nil {
 			s.fail(w, r, err)
 			return
 		}

@@ -110,7 +110,7 @@ func (w *world) serve(objects client.Reader) http.Handler {
 	return New(NewFacts(Options{
 		Config: config(), Known: w, Objects: objects, Gated: func(namespace string) bool { return namespace == "argocd" },
 		Clock: clocktesting.NewFakePassiveClock(now),
-	}), w.token, logr.Discard())
+	}), Tokens{Read: w.token}, logr.Discard())
 }
 
 // headers are those of argocd-server for an Application.

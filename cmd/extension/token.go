@@ -11,16 +11,37 @@ import (
 // TokenHeader has the secret that argocd-server and stepgate share. argocd-server sets it, whatever a browser sends.
 const TokenHeader = "Stepgate-Token"
 
-// token is the file with the secret. It is read for every request, so that a new secret counts at once.
-type token string
+// Tokens are the files with the secrets of the two extensions of argocd-server. They are read for every request, so that a
+// new secret counts at once.
+type Tokens struct {
+	// Read has that of the extension stepgate, by which people look.
+	Read string
+	// Act has that of the extension stepgate-act, by which they act.
+	Act string
+}
 
-// check fails unless the headers have the secret.
-func (t token) check(h http.Header) error {
-	text, err := os.ReadFile(string(t))
+// mayRead fails unless the headers have the secret of stepgate.
+func (t Tokens) mayRead(h http.Header) error { return check(h, t.Read, "--ui-token-file") }
+
+// mayAct fails unless the headers have the secret of stepgate-act, and that is another: who may look, may not act.
+func (t Tokens) mayAct(h http.Header) error {
+	if err := check(h, t.Act, "--ui-act-token-file"); err != nil {
+		return err
+	}
+	if t.mayRead(h) == nil {
+		return &failure{http.StatusServiceUnavailable, "nobody may act: the extensions stepgate and stepgate-act have the " +
+			"same secret, and need two"}
+	}
+	return nil
+}
+
+// check fails unless the headers have the secret of a file.
+func check(h http.Header, file, flag string) error {
+	text, err := os.ReadFile(file) //nolint:gosec // a flag names it
 	secret := strings.TrimSpace(string(text))
 	if err != nil || secret == "" {
 		return &failure{http.StatusServiceUnavailable, "stepgate has no secret to know argocd-server by: the file of " +
-			"--ui-token-file is missing or empty"}
+			flag + " is missing or empty"}
 	}
 	given := h.Values(TokenHeader)
 	switch {

@@ -126,9 +126,11 @@ func TestReporter(t *testing.T) {
 		"--ui-bind-address :8082 --ui-token-file t --start --mode audit": "",
 		"--notifications --approve-four-eyes":                            "",
 		"":                                                               "--notifications or --ui-bind-address is needed: there is nobody to report to",
-		"--ui-bind-address :8082":                                        "--ui-bind-address needs --ui-token-file",
-		"--mode loud":                                                    `--mode: "loud" is not one of enforce, audit`,
-		"--metrics-bind-address local":                                   `--metrics-bind-address: "local" is not HOST:PORT or :PORT`,
+		"--ui-bind-address :8082 --ui-token-file t --ui-act-token-file a": "",
+		"--notifications --ui-act-token-file a":                           "--ui-act-token-file goes with --ui-bind-address only",
+		"--ui-bind-address :8082":                                         "--ui-bind-address needs --ui-token-file",
+		"--mode loud":                                                     `--mode: "loud" is not one of enforce, audit`,
+		"--metrics-bind-address local":                                    `--metrics-bind-address: "local" is not HOST:PORT or :PORT`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			g := NewWithT(t)

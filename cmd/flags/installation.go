@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -34,6 +35,11 @@ func (i *Installation) Name() string { return i.object("").Name }
 
 // Host is the name by which the API server calls its Service.
 func (i *Installation) Host() string { return i.Name() + "." + i.Namespace() + ".svc" }
+
+// Reporter is the account of its reporter, which may pause and approve for users of Argo CD.
+func (i *Installation) Reporter() string {
+	return fmt.Sprintf("system:serviceaccount:%s:%s-reporter", i.Namespace(), i.Name())
+}
 
 // CA is the Secret of its CA.
 func (i *Installation) CA() types.NamespacedName { return i.object("-ca") }

@@ -39,6 +39,9 @@ func (p *parts) ui() (serve.Endpoint, error) {
 		Config: p.config, Known: p.known, Objects: objects, Gated: o.Gate.Namespaces.Gated, Clock: clock.RealClock{},
 		Evidence: evidence.Watched{Watch: p.evidence.Watch},
 	}
+	if o.UI.ActTokenFile != "" {
+		options.Writes = objects
+	}
 	if p.config.MaxUpdate {
 		clientset, err := kubernetes.NewForConfig(config)
 		if err != nil {
@@ -49,6 +52,7 @@ func (p *parts) ui() (serve.Endpoint, error) {
 		}, clock.RealClock{})
 	}
 	e.Address = o.UI.Address
-	e.Handler = extension.New(extension.NewFacts(options), o.UI.TokenFile, p.log.WithName("ui"))
+	tokens := extension.Tokens{Read: o.UI.TokenFile, Act: o.UI.ActTokenFile}
+	e.Handler = extension.New(extension.NewFacts(options), tokens, p.log.WithName("ui"))
 	return e, nil
 }

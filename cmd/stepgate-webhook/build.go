@@ -190,12 +190,14 @@ func (b *builder) serve() error {
 	if err != nil {
 		return err
 	}
+	reporter := o.Installation.Reporter()
 	b.server, err = server.Listen(server.Options{
 		Address: o.Addresses.Webhook,
 		Handlers: map[string]admission.Handler{
 			webhook.ValidatePath: b.gate, webhook.MutatePath: webhook.NewMutator(b.gate),
-			webhook.MutateApplicationSetPath:   webhook.NewStamper(b.config, b.known, clock.RealClock{}),
-			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, b.metrics, clock.RealClock{}),
+			webhook.MutateApplicationSetPath: webhook.NewStamper(b.config, b.known, reporter, clock.RealClock{}),
+			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(
+				o.Approvals.Approvers, reporter, b.metrics, clock.RealClock{}),
 		},
 		Wrap:           b.traces.serve,
 		Requests:       b.metrics,

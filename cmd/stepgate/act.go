@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/cmd/act"
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/dashboard"
 )
@@ -27,7 +26,7 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 		IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: out}, kube: b.kube, getenv: b.getenv,
 	}
 	v, name := verb{cli: c, dryRun: a.DryRun}, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-	answer := dashboard.Answer{Command: commandOf(a)}
+	answer := dashboard.Answer{Command: act.CommandOf(a)}
 	var steps []int
 	if a.Step > 0 {
 		steps = []int{a.Step}
@@ -35,9 +34,9 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 	var err error
 	switch a.Verb {
 	case dashboard.Pause:
-		err = (&pause{verb: v, steps: steps, reason: a.Reason}).pause(ctx, b.clients, name, *b.gate.Load())
+		err = (&act.Pause{Verb: v.of(b.clients, *b.gate.Load()), Steps: steps, Reason: a.Reason}).Do(ctx, name)
 	case dashboard.Resume:
-		err = (&resume{verb: v, steps: steps}).resume(ctx, b.clients, name)
+		err = (&act.Resume{Verb: v.of(b.clients, *b.gate.Load()), Steps: steps}).Do(ctx, name)
 	case dashboard.Approve:
 		approve := &approve{verb: v, step: a.Step, revision: a.Revision}
 		answer.Approves, err = approve.approveAs(ctx, b.as(c), name, a.Approves)
@@ -58,24 +57,6 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 // as is rollouts that print elsewhere.
 func (r *rollouts) as(c *cli) *rollouts {
 	return &rollouts{cli: c, clients: r.clients, live: r.live, reader: r.reader}
-}
-
-// commandOf is the command line that does the same; empty if there is none.
-func commandOf(a dashboard.Action) string {
-	if a.Verb == dashboard.Refresh {
-		return ""
-	}
-	words := []string{"stepgate", string(a.Verb), quoted(a.Name), "-n", quoted(a.Namespace)}
-	if a.Step > 0 {
-		words = append(words, "--step", strconv.Itoa(a.Step))
-	}
-	if a.Revision != "" {
-		words = append(words, "--revision", quoted(a.Revision))
-	}
-	if a.Reason != "" {
-		words = append(words, "--reason", quoted(a.Reason))
-	}
-	return strings.Join(words, " ")
 }
 
 // refresh has Argo CD compare an Application again.

@@ -58,7 +58,7 @@ func account(t *testing.T, namespace, name string) *rest.Config {
 // A golden file has all permissions of the account of the webhook, or of the reporter, as the API server lists them. One
 // right more or less changes the file, and somebody reviews that.
 func TestPermissions(t *testing.T) {
-	ofReporter := []string{"reporter", "reporter-namespaces", "ui"}
+	ofReporter := []string{"reporter", "reporter-namespaces", "ui", "ui-actions"}
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
 		"namespaces":     {"argocd.applicationNamespaces={team-a}"},
@@ -73,6 +73,7 @@ func TestPermissions(t *testing.T) {
 			"config.verify.kinds={jobs.v1.batch}",
 		},
 		"ui":         {"ui.enabled=true", "ui.tokenSecret.name=stepgate-ui", "config.maxUpdate=true"},
+		"ui-actions": {"ui.enabled=true", "ui.tokenSecret.name=stepgate-ui", "ui.actions.enabled=true"},
 		"max-update": {"config.maxUpdate=true"},
 		"evidence": {
 			"argocd.applicationNamespaces={argocd}", "config.verify.create=true", "config.verify.namespaces={team-a}",

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/slots"
 )
@@ -271,6 +272,54 @@ func TestAStolenTokenWithMore(t *testing.T) {
 				t.Run(name, func(t *testing.T) { theft.tried(t, stepgate) })
 			}
 		})
+	}
+}
+
+// TestAStolenTokenOfTheReporter is what somebody may do with it where users of Argo CD act: docs/argocd-ui.md says no less.
+func TestAStolenTokenOfTheReporter(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	install(t, "stepgate", "stolen-reporter", "ui.enabled=true", "ui.tokenSecret.name=ui", "ui.actions.enabled=true")
+	reporter, err := client.New(account(t, "stolen-reporter", "stepgate-reporter"), client.Options{
+		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	set := guestbook.Set(cluster.ArgoNamespace)
+	set.Name = "stolen"
+	set.Annotations = map[string]string{"stepgate.io/approve": "3", "stepgate.io/pause": "all"}
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
+	t.Cleanup(func() { _ = shared.Admin.Delete(context.Background(), set) })
+	patch := func(text string) func(client.Client) error {
+		return func(c client.Client) error {
+			o := guestbook.Set(cluster.ArgoNamespace)
+			o.Name = set.Name
+			return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(text)), client.DryRunAll)
+		}
+	}
+	const annotations, rbac = "stepgate's reporter may only write those that pause and approve", "forbidden: User "
+	all := map[string]theft{
+		"pause":                    {patch(`{"metadata":{"annotations":{"stepgate.io/pause":"3"}}}`), ""},
+		"resume":                   {patch(`{"metadata":{"annotations":{"stepgate.io/pause":null}}}`), ""},
+		"take the need away":       {patch(`{"metadata":{"annotations":{"stepgate.io/approve":null}}}`), annotations},
+		"bypass":                   {patch(`{"metadata":{"annotations":{"stepgate.io/bypass":"true"}}}`), annotations},
+		"another annotation":       {patch(`{"metadata":{"annotations":{"a":"b"}}}`), annotations},
+		"another template":         {patch(`{"spec":{"template":{"spec":{"project":"admin"}}}}`), "may not change .spec of an ApplicationSet"},
+		"a label":                  {patch(`{"metadata":{"labels":{"a":"b"}}}`), "may not change .metadata.labels of an ApplicationSet"},
+		"a finalizer":              {patch(`{"metadata":{"finalizers":["a/b"]}}`), "may not change .metadata.finalizers of an ApplicationSet"},
+		"an owner":                 {patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"b"}]}}`), "may not change .metadata.ownerReferences"},
+		"delete an ApplicationSet": {remove(ctx, set), rbac},
+		"write its status": {func(c client.Client) error {
+			return c.Status().Patch(ctx, set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{}}`)), client.DryRunAll)
+		}, rbac},
+		"sync": {func(c client.Client) error {
+			app := guestbook.Application(set, "dev")
+			return c.Patch(ctx, app, client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{}}}`)), client.DryRunAll)
+		}, rbac},
+	}
+	// A policy takes effect a moment after it was stored.
+	g.Eventually(func() error { return all["a label"].write(reporter) }).
+		Should(MatchError(ContainSubstring(all["a label"].want)))
+	for name, theft := range all {
+		t.Run(name, func(t *testing.T) { theft.tried(t, reporter) })
 	}
 }
 

@@ -175,6 +175,7 @@ func TestBadValues(t *testing.T) {
 		"a value that there was":               {"terminationGracePeriodSeconds=60", "additional properties 'terminationGracePeriodSeconds' not allowed"},
 		"one that there was, deeper":           {"log.timeEncoding=epoch", "at '/log': additional properties 'timeEncoding' not allowed"},
 		"the port of the UI's answers":         {"ui.enabled=true,ui.tokenSecret.name=a,metrics.port=8082", "metrics.port: 8082 is in use"},
+		"actions without the UI":               {"ui.actions.enabled=true", "ui.actions.enabled: it needs ui.enabled"},
 		"Secrets as evidence":                  {"config.verify.kinds={jobs.v1.batch,secrets.v1}", "config.verify.kinds: secrets.v1 hold secrets"},
 		"a test where no pattern gates":        {"argocd.applicationNamespaces={a-*},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
 		"a test where nothing is gated":        {"argocd.applicationNamespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
@@ -248,4 +249,20 @@ func missing(schema, values map[string]any, path string) []string {
 		}
 	}
 	return names
+}
+
+// Where users of Argo CD may act, a policy restricts the account that acts for them. Without such policies, or with another
+// account than the webhook knows, the chart refuses.
+func TestActions(t *testing.T) {
+	g := NewWithT(t)
+	args := []string{"template", "stepgate", helm.Chart, "--namespace=gates",
+		"--set=ui.enabled=true,ui.tokenSecret.name=a,ui.actions.enabled=true"}
+	text, err := helm.Run(t.Context(), append(args, "--kube-version=1.36")...)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(And(ContainSubstring("- --ui-act-token-file=/ui/act\n"), ContainSubstring("- key: act\n"),
+		ContainSubstring("name: stepgate-actions\n"), ContainSubstring("policyName: stepgate-actions\n")))
+	_, err = helm.Run(t.Context(), append(args, "--set=reporter.serviceAccount.name=another")...)
+	g.Expect(err).To(MatchError(ContainSubstring("with ui.actions.enabled it has to be stepgate-reporter")))
+	_, err = helm.Run(t.Context(), append(args, "--kube-version=1.28")...)
+	g.Expect(err).To(MatchError(ContainSubstring("ui.actions.enabled: it needs ValidatingAdmissionPolicy (Kubernetes 1.30)")))
 }

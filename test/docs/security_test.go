@@ -42,6 +42,7 @@ var triedBy = map[string][]string{
 	"`config.maxUpdate`":          {"TestAStolenTokenWithMore"},
 	"`config.verify.create`":      {"TestAStolenTokenWithMore"},
 	"`notifications.enabled`":     {"TestTheAccountThatTellsPeopleWritesOneConfigMap"},
+	"`ui.actions.enabled`":        {"TestAStolenTokenOfTheReporter"},
 }
 
 // firstCells are those of the rows of all tables of a page, without the heads.

@@ -76,7 +76,7 @@ func TestInABrowserWhatComesAfter(t *testing.T) {
 	for app, said := range map[string]string{"shop-eu": "argocd/shop", "mail": "argocd/mail"} {
 		t.Run(app, func(t *testing.T) {
 			v := &view{Browser: browser.Start(t), WithT: *NewWithT(t)}
-			v.Open(browser.Tab{URL: host(t, "19") + "/stepgate?view=page&theme=light", Width: 1280, Height: 400})
+			v.Open(browser.Tab{URL: host(t, "19", "viewer") + "/stepgate?view=page&theme=light", Width: 1280, Height: 400})
 			v.Sees(`th a[href$="` + said + `"]`)
 			v.Sees("text=guestbook (not done: engineering-prod-guestbook")
 			v.inOrder()
@@ -84,7 +84,7 @@ func TestInABrowserWhatComesAfter(t *testing.T) {
 			v.Sees("text=Comes after")
 			v.Sees("text=" + commands[app] + " -n argocd")
 			v.inOrder()
-			v.Open(browser.Tab{URL: host(t, "19") + "/?view=item&theme=light&app=" + app, Width: 1280, Height: 400})
+			v.Open(browser.Tab{URL: host(t, "19", "viewer") + "/?view=item&theme=light&app=" + app, Width: 1280, Height: 400})
 			v.Sees("text=After others")
 			v.Sees("text=" + waits)
 			v.Click("text=After others")

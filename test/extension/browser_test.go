@@ -18,7 +18,7 @@ type view struct {
 func open(t *testing.T, react, path, theme string, height int) *view {
 	t.Helper()
 	v := &view{Browser: browser.Start(t), WithT: *NewWithT(t)}
-	v.Open(browser.Tab{URL: host(t, react) + path + "&theme=" + theme, Width: 1280, Height: height})
+	v.Open(browser.Tab{URL: host(t, react, "viewer") + path + "&theme=" + theme, Width: 1280, Height: height})
 	return v
 }
 

@@ -53,8 +53,8 @@ func modules(g Gomega) string {
 		"window.ReactJSXRuntime = require('react/jsx-runtime');\n"
 }
 
-// host serves the host page with a version of React; all else is argocd-server's, with the session of the viewer.
-func host(t *testing.T, react string) string {
+// host serves the host page with a version of React; all else is argocd-server's, with the session of an account.
+func host(t *testing.T, react, account string) string {
 	t.Helper()
 	g := NewWithT(t)
 	script := reacts[react](g)
@@ -62,7 +62,7 @@ func host(t *testing.T, react string) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	target, err := url.Parse(server.URL)
 	g.Expect(err).NotTo(HaveOccurred())
-	session := login(t, "viewer")
+	session := login(t, account)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /react.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")

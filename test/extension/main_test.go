@@ -36,6 +36,7 @@ const (
 	// extensions is where argocd-server looks for extensions; that cannot be changed.
 	extensions = "/tmp/extensions"
 	secret     = "what argocd-server and stepgate share"
+	actSecret  = "what they share for those who act"
 	passphrase = "correct horse battery staple"
 )
 
@@ -94,15 +95,21 @@ func start(ctx context.Context, o argocd.Options) error {
 	if err := os.WriteFile(token, []byte(secret+"\n"), 0o600); err != nil {
 		return err
 	}
+	act := filepath.Join(shared.Dir(), "act")
+	if err := os.WriteFile(act, []byte(actSecret+"\n"), 0o600); err != nil {
+		return err
+	}
 	options := installed.Options{
 		Registration: installed.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}}, UI: true,
-		Args: []string{"--shutdown-delay=0s"},
+		Acts: true,
+		Args: []string{"--shutdown-delay=0s", "--approver=argocd:releaser"},
 	}
 	webhook, err := installed.StartOne(ctx, shared, options)
 	if err != nil {
 		return err
 	}
-	reporter, err := installed.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token)
+	reporter, err := installed.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token,
+		"--ui-act-token-file="+act)
 	if err != nil {
 		return err
 	}
@@ -130,16 +137,22 @@ func unpack() error {
 	return nil
 }
 
-// policies are Argo CD's RBAC: a viewer may do all that is needed, and others lack something.
+// policies are Argo CD's RBAC: a viewer may do all that is needed to look, a releaser and who is on call may act, and others
+// lack something. stepgate lets the releaser approve.
 const policies = `p, viewer, applications, get, default/*, allow
 p, viewer, applicationsets, get, default/*, allow
 p, viewer, extensions, invoke, stepgate, allow
+p, releaser, applications, get, default/*, allow
+p, releaser, applicationsets, get, default/*, allow
+p, releaser, extensions, invoke, stepgate*, allow
+p, oncall, applications, get, default/*, allow
+p, oncall, extensions, invoke, stepgate-act, allow
 p, blind, extensions, invoke, stepgate, allow
 p, reader, applications, get, default/*, allow
 `
 
 // accounts are local accounts of Argo CD.
-var accounts = []string{"viewer", "blind", "reader"}
+var accounts = []string{"viewer", "blind", "reader", "releaser", "oncall"}
 
 // configure writes the configuration of docs/argocd-ui.md, and the accounts.
 func configure(ctx context.Context) error {
@@ -155,8 +168,15 @@ func configure(ctx context.Context) error {
       headers:
       - name: ` + extension.TokenHeader + `
         value: $extension.stepgate.token
+- name: stepgate-act
+  backend:
+    services:
+    - url: http://` + direct + `
+      headers:
+      - name: ` + extension.TokenHeader + `
+        value: $extension.stepgate.act
 `}
-	secrets := map[string]string{"extension.stepgate.token": secret}
+	secrets := map[string]string{"extension.stepgate.token": secret, "extension.stepgate.act": actSecret}
 	for _, account := range accounts {
 		settings["accounts."+account] = "login"
 		secrets["accounts."+account+".password"] = hash

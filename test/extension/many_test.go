@@ -56,7 +56,7 @@ func TestManyApplications(t *testing.T) {
 			dev := many(t, name, n)
 			b := browser.Start(t)
 			g := NewWithT(t)
-			address := host(t, "19") + "/?view=tab&theme=light&set=" + name
+			address := host(t, "19", "viewer") + "/?view=tab&theme=light&set=" + name
 			began := time.Now()
 			b.Open(browser.Tab{URL: address, Width: 1280, Height: 900})
 			g.Eventually(func() int { return b.Count("[data-tile]") }, time.Minute).Should(Equal(n))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,8 +36,14 @@ func TestTheArchive(t *testing.T) {
 // do sends a request with the session of an account; without one if that is empty.
 func do(t *testing.T, account, path string, header map[string]string) (int, string) {
 	t.Helper()
+	return send(t, account, http.MethodGet, path, header, "")
+}
+
+// send is do with a method and a body.
+func send(t *testing.T, account, method, path string, header map[string]string, body string) (int, string) {
+	t.Helper()
 	g := NewWithT(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	r, err := http.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, value := range header {
 		r.Header.Set(name, value)

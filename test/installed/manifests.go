@@ -40,7 +40,7 @@ func manifests(ctx context.Context, e *environment.Environment, o Options) ([]by
 		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce",
 		fmt.Sprintf("--set=start.enabled=%t", o.Starts), fmt.Sprintf("--set=config.maxUpdate=%t", o.KeepsMaxUpdate),
 		fmt.Sprintf("--set=notifications.enabled=%t", o.Notifies),
-		fmt.Sprintf("--set=ui.enabled=%t,ui.tokenSecret.name=ui", o.UI))
+		fmt.Sprintf("--set=ui.enabled=%t,ui.tokenSecret.name=ui,ui.actions.enabled=%t", o.UI, o.Acts))
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 

@@ -49,6 +49,8 @@ type Options struct {
 	// Notifies installs what the reporter needs to tell people about rollouts, and UI what it needs to answer Argo CD's UI:
 	// StartReporter starts it.
 	Notifies, UI bool
+	// Acts installs what it needs to act for users of Argo CD, with UI.
+	Acts bool
 	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.

@@ -36,7 +36,7 @@ type Write struct {
 	Old, New map[string]string
 	// TooLong are the annotations that the write makes too long to be read.
 	TooLong []string
-	// User and Groups are whom the API server has authenticated.
+	// User and Groups are whom the API server has authenticated, or the user of Argo CD for whom that account writes.
 	User   string
 	Groups []string
 	// At is when the write is judged.

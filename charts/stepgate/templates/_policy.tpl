@@ -6,6 +6,17 @@
   expression: request.userInfo.username == 'system:serviceaccount:{{ include "stepgate.namespace" (index . 0) }}:{{ index . 1 }}'
 {{- end }}
 
+{{/* The validations that fields stay as they are. Call it with a dict of fields, who and what. */}}
+{{- define "stepgate.keeps" }}
+{{- range .fields }}
+- expression: >-
+    request.operation != 'UPDATE' || (has(object.{{ . }}) == has(oldObject.{{ . }})
+    && (!has(object.{{ . }}) || object.{{ . }} == oldObject.{{ . }}))
+  message: {{ $.who }} may not change .{{ . }} of {{ $.what }}
+  reason: Forbidden
+{{- end }}
+{{- end }}
+
 {{/* The match condition that selects the writes of the webhook's account. */}}
 {{- define "stepgate.byStepgate" -}}
 {{- include "stepgate.byAccount" (list . (include "stepgate.serviceAccountName" .)) }}

@@ -1,7 +1,7 @@
 import { Text } from "./Text";
 import type { Rollout } from "./wire";
 
-// Commands are what somebody would type who wants to act: here nothing can be written.
+// Commands are what somebody would type who wants to act, where they may not do it here.
 export function Commands({ rollout }: { rollout: Rollout }) {
   const of = `${quoted(rollout.name)} -n ${quoted(rollout.namespace)}`;
   const lacks = (reason: string) => rollout.steps?.filter((s) => s.conditions?.some((c) => !c.met && c.reason === reason)) ?? [];

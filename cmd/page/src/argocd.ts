@@ -1,5 +1,5 @@
 import { comesAfterOthers, type Resource } from "./host";
-import type { Failure } from "./wire";
+import type { Action, Answer, Failure } from "./wire";
 
 // Subject is an Application in whose name stepgate is asked.
 export interface Subject {
@@ -16,40 +16,59 @@ export class Failed extends Error {
 }
 
 const words: Record<number, string> = {
-  401: "Argo CD does not let you ask stepgate: you need the right to get this Application and the right extensions, invoke, stepgate",
-  404: "Argo CD knows no proxy extension stepgate: an administrator has to configure it: see https://github.com/stepgate/stepgate/blob/main/docs/argocd-ui.md",
+  401: "Argo CD does not let you ask stepgate: you need the right to get this Application and the right extensions, invoke, EXTENSION",
+  404: "Argo CD knows no proxy extension EXTENSION: an administrator has to configure it: see https://github.com/stepgate/stepgate/blob/main/docs/argocd-ui.md",
   429: "stepgate has too much to answer just now",
   502: "stepgate does not answer",
   503: "stepgate does not answer",
   504: "stepgate does not answer",
 };
 
-async function json<T>(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<T> {
+async function json<T>(path: string, headers: Record<string, string>, signal?: AbortSignal, body?: string): Promise<T> {
   const address = new URL(path, document.baseURI);
   let response: Response;
   try {
-    response = await fetch(address, { headers, signal, credentials: "same-origin", cache: "no-store" });
+    const method = body === undefined ? "GET" : "POST";
+    response = await fetch(address, { method, body, headers, signal, credentials: "same-origin", cache: "no-store" });
   } catch (error) {
     throw error instanceof TypeError ? new Failed(0, "Argo CD does not answer") : error;
   }
-  if (!response.ok) throw new Failed(response.status, await failureOf(response));
+  if (!response.ok) throw new Failed(response.status, await failureOf(response, /^extensions\/([^/]+)/.exec(path)?.[1] ?? "stepgate"));
   return response.json() as Promise<T>;
 }
 
-async function failureOf(response: Response): Promise<string> {
+async function failureOf(response: Response, extension: string): Promise<string> {
   try {
     const { error } = (await response.json()) as Failure;
     if (error) return error;
   } catch {
     // It is not from stepgate.
   }
-  return words[response.status] ?? `Argo CD answers ${response.status} ${response.statusText}`;
+  return words[response.status]?.replace("EXTENSION", extension) ?? `Argo CD answers ${response.status} ${response.statusText}`;
 }
 
 // askStepgate asks through argocd-server, which checks that the user may get the Application.
 export function askStepgate<T>(path: string, { namespace, name, project }: Subject, signal?: AbortSignal): Promise<T> {
-  const headers = { "Argocd-Application-Name": `${namespace}:${name}`, "Argocd-Project-Name": project };
-  return json<T>(`extensions/stepgate/api/v1/${path}`, headers, signal);
+  return json<T>(`extensions/stepgate/api/v1/${path}`, headersOf({ namespace, name, project }), signal);
+}
+
+function headersOf({ namespace, name, project }: Subject): Record<string, string> {
+  return { "Argocd-Application-Name": `${namespace}:${name}`, "Argocd-Project-Name": project };
+}
+
+// haveDone has stepgate act. argocd-server tells it for whom.
+export function haveDone(action: Action, subject: Subject): Promise<Answer> {
+  const headers = { ...headersOf(subject), "Content-Type": "application/json" };
+  return json<Answer>("extensions/stepgate-act/api/v1/actions", headers, undefined, JSON.stringify(action));
+}
+
+// mayAct asks Argo CD whether the user may have stepgate act.
+export async function mayAct(): Promise<boolean> {
+  try {
+    return (await json<{ value?: string }>("api/v1/account/can-i/extensions/invoke/stepgate-act", {})).value === "yes";
+  } catch {
+    return false;
+  }
 }
 
 export function subjectOf(application: Resource, namespace = ""): Subject {

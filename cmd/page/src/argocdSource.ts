@@ -1,4 +1,4 @@
-import { alone, askStepgate, Failed, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
+import { alone, askStepgate, Failed, families, haveDone, mayAct, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
 import { poll, shared } from "./polled";
 import type { Listen, Source, Stop } from "./source";
 import type { Detail, Explained, Overview, Row, Status } from "./wire";
@@ -11,7 +11,17 @@ const mostTried = 3;
 // Find finds Applications of an ApplicationSet in whose name stepgate may be asked.
 export type Find = (namespace: string, name: string) => Promise<Subject[]>;
 
-// argocdSource asks stepgate through argocd-server, with the session of the user. Nothing can be written.
+// allowed is the answer to mayAct: it is asked once for a page.
+let allowed: Promise<boolean> | undefined;
+
+// withRights leaves the right to act to those whom Argo CD lets have stepgate act.
+async function withRights(detail: Detail): Promise<Detail> {
+  if (!detail.rights.annotate) return detail;
+  allowed ??= mayAct();
+  return { ...detail, rights: { ...detail.rights, annotate: await allowed } };
+}
+
+// argocdSource asks stepgate through argocd-server, with the session of the user.
 export function argocdSource(find: Find): Source {
   const followed = new Map<string, (listen: Listen<Detail>) => Stop>();
   const follow = (namespace: string, name: string) => {
@@ -19,7 +29,7 @@ export function argocdSource(find: Find): Source {
     const ask = async (signal: AbortSignal) => {
       subjects ??= find(namespace, name);
       try {
-        return await firstOf(await subjects, (s) => askStepgate<Detail>("rollout", s, signal));
+        return await withRights(await firstOf(await subjects, (s) => askStepgate<Detail>("rollout", s, signal)));
       } catch (error) {
         subjects = undefined;
         throw error;
@@ -36,6 +46,7 @@ export function argocdSource(find: Find): Source {
       return one(listen);
     },
     explain: async (namespace, name) => askStepgate<Explained>("explanation", await theSubject(namespace, name)),
+    act: async (action) => firstOf(await find(action.namespace, action.name), (s) => haveDone(action, s)),
     href: (namespace, name) =>
       `${window.location.pathname}${window.location.search}#/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`,
   };

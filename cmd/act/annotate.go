@@ -1,9 +1,10 @@
-package main
+package act
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	backoff "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -27,18 +28,29 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// verb is a command that changes annotations of an ApplicationSet.
-type verb struct {
-	*cli
-	dryRun, verbose bool
+// Verb is what pause, resume and approve have in common.
+type Verb struct {
+	Objects client.Client
+	// Manager is the field manager of the write; empty for that of the client. The gate knows by it for whom the reporter
+	// acts.
+	Manager string
+	// Config is the configuration of the gate, and Installed says that there is one.
+	Config    settings.Config
+	Installed bool
+	// Out is where the lines go, and Screen how they look there.
+	Out    io.Writer
+	Screen screen.Screen
+	// DryRun has the API server and the webhooks judge the change, and stores nothing. Verbose adds the kubectl commands.
+	DryRun, Verbose bool
 }
 
-func (v *verb) bind(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolVar(&v.dryRun, "dry-run", false, "have the API server and the webhooks judge the change, and store nothing")
-	f.BoolVarP(&v.verbose, "verbose", "v", false, "also print the kubectl commands that do the same")
-	v.bindCluster(cmd)
-	cmd.ValidArgsFunction = v.completeSets
+// print writes lines.
+func (v *Verb) print(lines ...string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(v.Out, strings.Join(lines, "\n"))
+	return err
 }
 
 // edits are the new values of annotations; nil removes one.
@@ -51,14 +63,13 @@ var contended = backoff.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Fact
 // annotate changes annotations of an ApplicationSet, and leaves the others. decide sees the ApplicationSet as it is
 // stored. If somebody else writes it meanwhile, decide is asked again about the result, so that nobody overwrites what
 // they have not seen. It returns the ApplicationSet as it is afterwards, with what webhooks have added.
-func annotate(
-	ctx context.Context, objects client.Client, name types.NamespacedName, dryRun bool,
-	decide func(set *argo.ApplicationSet) (edits, error),
+func (v *Verb) annotate(
+	ctx context.Context, name types.NamespacedName, decide func(set *argo.ApplicationSet) (edits, error),
 ) (set *argo.ApplicationSet, made edits, err error) {
 	err = retry.RetryOnConflict(contended, func() error {
 		set = &argo.ApplicationSet{}
-		if err := objects.Get(ctx, name, set); cluster.IsMissing(err) {
-			return noSet(name)
+		if err := v.Objects.Get(ctx, name, set); cluster.IsMissing(err) {
+			return live.NoSet(name.Namespace, name.Name)
 		} else if err != nil {
 			return err
 		}
@@ -72,10 +83,13 @@ func annotate(
 			return err
 		}
 		var options []client.PatchOption
-		if dryRun {
+		if v.Manager != "" {
+			options = append(options, client.FieldOwner(v.Manager))
+		}
+		if v.DryRun {
 			options = append(options, client.DryRunAll)
 		}
-		return objects.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), options...)
+		return v.Objects.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), options...)
 	})
 	return set, made, err
 }
@@ -104,19 +118,19 @@ func quoted(word string) string {
 }
 
 // show prints lines, and after them those that every verb has.
-func (v *verb) show(name types.NamespacedName, made edits, lines ...string) error {
-	if v.verbose && len(made) > 0 {
+func (v *Verb) show(name types.NamespacedName, made edits, lines ...string) error {
+	if v.Verbose && len(made) > 0 {
 		lines = append(lines, "$ "+made.kubectl(name))
 	}
-	if v.dryRun && len(made) > 0 {
+	if v.DryRun && len(made) > 0 {
 		lines = append(lines, "This was a server dry run: nothing is stored.")
 	}
 	return v.print(lines...)
 }
 
 // caveats say why an annotation of an ApplicationSet may not do what it says.
-func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation string) []string {
-	s := settings.NewParser(gate.config, clock.RealClock{}).Of(argocd.NewApplicationSet(set))
+func (v *Verb) caveats(set *argo.ApplicationSet, annotation string) []string {
+	s := settings.NewParser(v.Config, clock.RealClock{}).Of(argocd.NewApplicationSet(set))
 	var texts []string
 	for _, p := range s.Problems {
 		if p.Annotation == annotation {
@@ -129,11 +143,11 @@ func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation stri
 		texts = append(texts, "The ApplicationSet is bypassed "+s.Bypass+": nothing is held or refused.")
 	case s.NoGate != "":
 		texts = append(texts, "Nothing is held or refused: "+s.NoGate+".")
-	case s.Mode != settings.Enforce && (own || gate.exists):
+	case s.Mode != settings.Enforce && (own || v.Installed):
 		texts = append(texts, "The mode is "+s.Mode.String()+": nothing is held or refused.")
 	}
 	for i, text := range texts {
-		texts[i] = v.screen().Paint(screen.Busy, screen.SignWarning) + " " + text
+		texts[i] = v.Screen.Paint(screen.Busy, screen.SignWarning) + " " + text
 	}
 	return texts
 }

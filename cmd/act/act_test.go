@@ -1,4 +1,4 @@
-package main
+package act
 
 import (
 	"bytes"
@@ -11,11 +11,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
-	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -24,8 +21,10 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -90,12 +89,8 @@ func (s *stage) annotations(t *testing.T) map[string]string {
 	return set.Annotations
 }
 
-func verbOf(out *bytes.Buffer) verb {
-	return verb{cli: newCLI(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: out})}
-}
-
-// enforcing is an installation in enforce mode.
-var enforcing = installed{exists: true}
+// verbOf is a verb where the gate is in enforce mode.
+func verbOf(s *stage, out *bytes.Buffer) Verb { return Verb{Objects: s, Installed: true, Out: out} }
 
 func TestPause(t *testing.T) {
 	const byAlice = "alice at 2026-11-22T20:31:07Z"
@@ -107,7 +102,7 @@ func TestPause(t *testing.T) {
 		dryRun    bool
 		verbose   bool
 		unstamped bool
-		gate      *installed
+		mode      settings.Mode
 		want      map[string]string
 		text      string
 		wantError string
@@ -160,7 +155,7 @@ func TestPause(t *testing.T) {
 			text: "✖ argocd/guestbook: the annotation is written, and nobody keeps it: stepgate's webhook has not answered, or it would have recorded who pauses. See stepgate doctor. " + end,
 		},
 		"in audit mode": {
-			gate: &installed{exists: true, config: settings.Config{Mode: settings.Audit}}, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
+			mode: settings.Audit, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
 			text: "⚠ The mode is audit: nothing is held or refused.\nargocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"a step that does not exist": {steps: []int{4}, wantError: "--step: there is no step 4: ApplicationSet argocd/guestbook has the steps 1 to 3"},
@@ -168,13 +163,10 @@ func TestPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var out bytes.Buffer
-			s, gate := newStage(t, maps.Clone(tc.before), !tc.unstamped), enforcing
-			if tc.gate != nil {
-				gate = *tc.gate
-			}
-			p := &pause{verb: verbOf(&out), steps: tc.steps, reason: tc.reason}
-			p.dryRun, p.verbose = tc.dryRun, tc.verbose
-			err := p.pause(t.Context(), &kube.Cluster{Objects: s}, acted, gate)
+			s := newStage(t, maps.Clone(tc.before), !tc.unstamped)
+			p := &Pause{Verb: verbOf(s, &out), Steps: tc.steps, Reason: tc.reason}
+			p.DryRun, p.Verbose, p.Config.Mode = tc.dryRun, tc.verbose, tc.mode
+			err := p.Do(t.Context(), acted)
 			if tc.wantError != "" {
 				g.Expect(err).To(MatchError(tc.wantError))
 				return
@@ -221,8 +213,8 @@ func TestResume(t *testing.T) {
 			g := NewWithT(t)
 			var out bytes.Buffer
 			s := newStage(t, maps.Clone(tc.before), true)
-			r := &resume{verb: verbOf(&out), steps: tc.steps}
-			g.Expect(r.resume(t.Context(), &kube.Cluster{Objects: s}, acted)).To(Succeed())
+			r := &Resume{Verb: verbOf(s, &out), Steps: tc.steps}
+			g.Expect(r.Do(t.Context(), acted)).To(Succeed())
 			g.Expect(s.annotations(t)).To(Equal(tc.want))
 			g.Expect(out.String()).To(Equal(tc.text + "\n"))
 		})
@@ -240,8 +232,8 @@ func TestConflict(t *testing.T) {
 		set.Annotations = map[string]string{settings.PauseAnnotation: "3: bob's"}
 		g.Expect(c.Update(t.Context(), set)).To(Succeed())
 	}
-	p := &pause{verb: verbOf(&out), steps: []int{2}}
-	g.Expect(p.pause(t.Context(), &kube.Cluster{Objects: s}, acted, enforcing)).To(Succeed())
+	p := &Pause{Verb: verbOf(s, &out), Steps: []int{2}}
+	g.Expect(p.Do(t.Context(), acted)).To(Succeed())
 	g.Expect(s.patches).To(HaveLen(2))
 	g.Expect(s.patches).To(HaveEach(ContainSubstring("resourceVersion")))
 	g.Expect(s.annotations(t)).To(HaveKeyWithValue(settings.PauseAnnotation, "2,3: bob's"))
@@ -264,13 +256,16 @@ func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
 		apps = append(apps, app)
 	}
 	known.Add(set, apps...)
-	r := &rollouts{cli: newCLI(genericiooptions.IOStreams{})}
 	seen := argocd.NewApplicationSet(set)
-	proposal, err := rollout.Propose(r.preview(enforcing, known).Outlook(seen), nil, 3, "")
+	preview := webhook.NewPreview(settings.Config{}, judge.Dependencies{
+		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
+		Clock: clock.RealClock{},
+	}, nil)
+	proposal, err := rollout.Propose(preview.Outlook(seen), nil, 3, "")
 	g.Expect(err).NotTo(HaveOccurred())
-	a := &approve{verb: verbOf(out)}
-	a.dryRun = dryRun
-	return a.approve(t.Context(), &kube.Cluster{Objects: s}, seen, enforcing, proposal)
+	a := &Approve{Verb: verbOf(s, out)}
+	a.DryRun = dryRun
+	return a.Do(t.Context(), seen, proposal)
 }
 
 func TestApprove(t *testing.T) {
@@ -338,18 +333,4 @@ func TestApprove(t *testing.T) {
 				HaveSuffix(tc.says)))
 		})
 	}
-}
-
-// A refusal by the admission webhook is shown as it is; a right that lacks is named.
-func TestExplainedRefusals(t *testing.T) {
-	g := NewWithT(t)
-	sets := schema.GroupResource{Group: "argoproj.io", Resource: "applicationsets"}
-	refusal := apierrors.NewForbidden(sets, "guestbook", nil)
-	refusal.ErrStatus.Message = `admission webhook "approval.stepgate.io" denied the request: bob may not approve step 3`
-	c, asked := newCLI(genericiooptions.IOStreams{}), &cobra.Command{}
-	g.Expect(c.explained(asked, refusal)).To(MatchError(refusal.ErrStatus.Message))
-	lacking := apierrors.NewForbidden(sets, "guestbook", nil)
-	lacking.ErrStatus.Message = `applicationsets.argoproj.io "guestbook" is forbidden: User "bob" cannot patch resource "applicationsets"`
-	g.Expect(c.explained(asked, lacking)).To(MatchError(lacking.ErrStatus.Message +
-		"; ask for the right to patch applicationsets of argoproj.io"))
 }

@@ -1,0 +1,26 @@
+package act
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/stepgate/stepgate/cmd/dashboard"
+)
+
+// CommandOf is the command line that does the same; empty if there is none.
+func CommandOf(a dashboard.Action) string {
+	if a.Verb == dashboard.Refresh {
+		return ""
+	}
+	words := []string{"stepgate", string(a.Verb), quoted(a.Name), "-n", quoted(a.Namespace)}
+	if a.Step > 0 {
+		words = append(words, "--step", strconv.Itoa(a.Step))
+	}
+	if a.Revision != "" {
+		words = append(words, "--revision", quoted(a.Revision))
+	}
+	if a.Reason != "" {
+		words = append(words, "--reason", quoted(a.Reason))
+	}
+	return strings.Join(words, " ")
+}
