@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/cmd/audit"
@@ -87,13 +89,22 @@ type Said struct {
 	Text string       `json:"text"`
 }
 
-// detailOf is a rollout with its sentences.
+// detailOf is a rollout with its sentences, which name the first of those that it waits for: the names of all of them,
+// again and again, would be more than the rest.
 func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
-	d := Detail{Problem: problem, Rollout: r, Said: map[string]Said{}, Next: r.Next(), Rights: rights}
-	for i := range r.Steps {
-		for k := range r.Steps[i].Applications {
-			a := &r.Steps[i].Applications[k]
+	shown := *r
+	d := Detail{Problem: problem, Rollout: &shown, Said: map[string]Said{}, Next: r.Next(), Rights: rights}
+	shown.Steps = slices.Clone(r.Steps)
+	for i := range shown.Steps {
+		step := &shown.Steps[i]
+		step.Conditions, step.Applications = slices.Clone(step.Conditions), slices.Clone(step.Applications)
+		for k := range step.Conditions {
+			step.Conditions[k].Applications = nil
+		}
+		for k := range step.Applications {
+			a := &step.Applications[k]
 			d.Said[a.Name] = Said{Kind: a.Kind(), Text: a.Sentence()}
+			a.WaitsFor = nil
 		}
 	}
 	return d

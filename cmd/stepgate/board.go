@@ -16,7 +16,9 @@ import (
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/cluster"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 const (
@@ -24,9 +26,11 @@ const (
 	connectionEvery = 5 * time.Second
 	// settingsEvery is how often it reads how the gate is configured.
 	settingsEvery = 30 * time.Second
-	// rightsFor is how long an answer about rights counts, and candidatesFor one of the gate about candidates.
+	// rightsFor is how long an answer about rights counts, candidatesFor one of the gate about candidates, and evidenceFor
+	// what objects say.
 	rightsFor     = time.Minute
 	candidatesFor = 5 * time.Second
+	evidenceFor   = 5 * time.Second
 	// mostNamespaces and mostAsked bound what is kept of these answers.
 	mostNamespaces = 1000
 	mostAsked      = 1000
@@ -41,6 +45,7 @@ type board struct {
 	known    atomic.Pointer[cluster.Cache]
 	rights   *cache.LRUExpireCache
 	asked    *cache.LRUExpireCache
+	evidence *cache.LRUExpireCache
 	mu       sync.Mutex
 	changed  chan struct{}
 	problem  string
@@ -51,6 +56,7 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 	b := &board{
 		rollouts: r, cmd: cmd, shown: namespace, rights: cache.NewLRUExpireCache(mostNamespaces),
 		asked: cache.NewLRUExpireCache(mostAsked), changed: make(chan struct{}), answered: time.Now(),
+		evidence: cache.NewLRUExpireCache(1),
 	}
 	gate := installation(ctx, r.clients.Clientset, namespace)
 	b.gate.Store(&gate)
@@ -158,7 +164,19 @@ func (b *board) Rollouts() []*rollout.Rollout {
 	if known == nil {
 		return nil
 	}
-	return rollout.Every(b.preview(*b.gate.Load(), known), known, false)
+	return rollout.Every(b.judged(known), known, false)
+}
+
+// judged judges with what objects have said in the last seconds, however many views are open.
+func (b *board) judged(known *cluster.Cache) *webhook.Preview {
+	gate := b.gate.Load()
+	found, ok := b.evidence.Get(gate)
+	if !ok {
+		found = b.asker(*gate)
+		b.evidence.Add(gate, found, evidenceFor)
+	}
+	asker, _ := found.(judge.Evidence)
+	return b.previewWith(*gate, known, asker)
 }
 
 // Rollout implements dashboard.Facts.
@@ -167,7 +185,7 @@ func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout
 	if known == nil {
 		return nil
 	}
-	preview := b.preview(*b.gate.Load(), known)
+	preview := b.judged(known)
 	set, _ := known.Set(name)
 	if set == nil {
 		if p := known.Application(name); p != nil && p.FollowsAlone() {

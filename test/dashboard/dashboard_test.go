@@ -213,12 +213,7 @@ func TestManyApplications(t *testing.T) {
 	for _, n := range []int{300, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			namespace := fmt.Sprintf("many-%d", n)
-			texts := []string{"1:dev=Healthy@b"}
-			for i := range n - 1 {
-				texts = append(texts, fmt.Sprintf("%d:a-0.z%s-%04d=%s@b", 2+i%2, strings.Repeat("x", i%60), i,
-					[]string{"Healthy", "Progressing", "Degraded"}[i%3]))
-			}
-			write(t, namespace, nowIs(scenario.Of(strings.Join(texts, " ")), time.Now()))
+			write(t, namespace, manyApplications(n))
 			b := serve(t, namespace, cluster.Human)
 			began := time.Now()
 			b.open(desk, "guestbook")

@@ -1,4 +1,5 @@
 import { comesAfterOthers, type Resource } from "./host";
+import { Failed } from "./source";
 import type { Failure } from "./wire";
 
 // Subject is an Application in whose name stepgate is asked.
@@ -6,13 +7,6 @@ export interface Subject {
   namespace: string;
   name: string;
   project: string;
-}
-
-// Failed is an answer that has no facts.
-export class Failed extends Error {
-  constructor(readonly status: number, text: string) {
-    super(text);
-  }
 }
 
 const words: Record<number, string> = {

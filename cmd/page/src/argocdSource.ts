@@ -1,6 +1,6 @@
-import { alone, askStepgate, Failed, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
+import { alone, askStepgate, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
 import { poll, shared } from "./polled";
-import type { Listen, Source, Stop } from "./source";
+import { Failed, type Listen, type Source, type Stop } from "./source";
 import type { Detail, Explained, Overview, Row, Status } from "./wire";
 
 const rolloutEvery = 5_000;

@@ -73,6 +73,13 @@ export function useAsked<T>(ask: () => Promise<T>, key: string): Asked<T> {
   return asked;
 }
 
+// Failed is an answer that has no facts. missing says that there is no such object, or none that the user may get.
+export class Failed extends Error {
+  constructor(readonly status: number, text: string, readonly missing = status === 403) {
+    super(text);
+  }
+}
+
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
