@@ -34,6 +34,8 @@ type Facts interface {
 	Rollout(ctx context.Context, name types.NamespacedName) *rollout.Rollout
 	// Rights are what the user may do in a namespace; none where the API server does not tell.
 	Rights(ctx context.Context, namespace string) Rights
+	// ArgoCD is the address of Argo CD's UI; empty if it is not known.
+	ArgoCD() string
 	// Explain, Timeline and Act ask the API server.
 	Explain(ctx context.Context, app types.NamespacedName) (*Explained, error)
 	Timeline(ctx context.Context, name types.NamespacedName) ([]audit.Rollout, error)
@@ -166,7 +168,9 @@ func (s *server) rollout(w http.ResponseWriter, r *http.Request) {
 		if found == nil {
 			return nil, errors.New("there is no ApplicationSet " + name.String())
 		}
-		return detailOf(found, s.facts.Problem(), s.facts.Rights(ctx, name.Namespace)), nil
+		d := detailOf(found, s.facts.Problem(), s.facts.Rights(ctx, name.Namespace))
+		d.ArgoCD = s.facts.ArgoCD()
+		return d, nil
 	})
 }
 

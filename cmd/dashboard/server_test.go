@@ -48,6 +48,7 @@ func (f *facts) Changed() <-chan struct{} {
 
 func (*facts) Where() (kubeContext, namespace string) { return "kind", "argocd" }
 func (*facts) Problem() string                        { return "" }
+func (*facts) ArgoCD() string                         { return "https://argocd.example.com" }
 
 func (f *facts) Rollouts() []*rollout.Rollout {
 	f.mu.Lock()
@@ -196,6 +197,7 @@ func TestAViewIsSentOnce(t *testing.T) {
 	g.Expect(code).To(Equal(200))
 	g.Expect(first.At.IsZero()).To(BeFalse())
 	g.Expect(first.Said).To(Equal(map[string]Said{"dev": {Kind: rollout.KindFailed, Text: "NotHealthy"}}))
+	g.Expect(first.ArgoCD).To(Equal("https://argocd.example.com"))
 	g.Expect(first.Rights).To(Equal(Rights{Refresh: true}))
 	for range 10 {
 		code, _ = ask()

@@ -76,6 +76,9 @@ type Detail struct {
 	// Next is what to do, in this order.
 	Next   []string `json:"next,omitempty"`
 	Rights Rights   `json:"rights"`
+	// Commits are the addresses of commits, by the commit, where they are known. ArgoCD is that of Argo CD's UI.
+	Commits map[string]string `json:"commits,omitempty"`
+	ArgoCD  string            `json:"argocd,omitempty"`
 }
 
 func (d Detail) seenAt(t metav1.Time) any {
@@ -93,7 +96,7 @@ type Said struct {
 // again and again, would be more than the rest.
 func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 	shown := *r
-	d := Detail{Problem: problem, Rollout: &shown, Said: map[string]Said{}, Next: r.Next(), Rights: rights}
+	d := Detail{Problem: problem, Rollout: &shown, Said: map[string]Said{}, Next: r.Next(), Rights: rights, Commits: r.Commits()}
 	shown.Steps = slices.Clone(r.Steps)
 	for i := range shown.Steps {
 		step := &shown.Steps[i]

@@ -278,7 +278,9 @@ func TestTheSameWordsAsTheCommandLine(t *testing.T) {
 	want := rollout.Judge(preview.Outlook(w.Sets()[0]))
 
 	d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "prod")
-	g.Expect(mustJSON(d.Rollout)).To(MatchJSON(mustJSON(want)))
+	shown := dashboard.DetailAt(want, d.At)
+	g.Expect(mustJSON(d.Rollout)).To(MatchJSON(mustJSON(shown.Rollout)))
+	g.Expect(d.Rollout.Steps[2].Applications[0].WaitsFor).To(BeEmpty(), "a sentence names the first ones")
 	g.Expect(d.Next).To(Equal(want.Next()))
 	g.Expect(d.At).To(Equal(metav1.NewTime(now.Local())))
 	g.Expect(d.Rights).To(BeZero(), "nothing may be written")

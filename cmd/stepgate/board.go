@@ -3,14 +3,17 @@ package main
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/dashboard"
@@ -43,6 +46,7 @@ type board struct {
 	shown    string
 	gate     atomic.Pointer[installed]
 	known    atomic.Pointer[cluster.Cache]
+	argocd   atomic.Pointer[string]
 	rights   *cache.LRUExpireCache
 	asked    *cache.LRUExpireCache
 	evidence *cache.LRUExpireCache
@@ -60,6 +64,7 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 	}
 	gate := installation(ctx, r.clients.Clientset, namespace)
 	b.gate.Store(&gate)
+	b.readArgoCD(ctx)
 	return b
 }
 
@@ -140,7 +145,23 @@ func (b *board) readSettings(ctx context.Context) {
 	if gate, err := readInstallation(asking, b.clients.Clientset, b.shown); err == nil {
 		b.gate.Store(&gate)
 	}
+	b.readArgoCD(asking)
 }
+
+// readArgoCD reads the address of Argo CD's UI, where the user may, and it is one that a browser opens.
+func (b *board) readArgoCD(ctx context.Context) {
+	settings, err := b.clients.Clientset.CoreV1().ConfigMaps(b.gate.Load().argocd).Get(ctx, "argocd-cm", metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	address := strings.TrimSuffix(settings.Data["url"], "/")
+	if u, err := url.Parse(address); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+		b.argocd.Store(&address)
+	}
+}
+
+// ArgoCD implements dashboard.Facts.
+func (b *board) ArgoCD() string { return ptr.Deref(b.argocd.Load(), "") }
 
 func (b *board) connected(err error) {
 	text := ""

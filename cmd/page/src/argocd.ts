@@ -62,6 +62,26 @@ export async function theSubject(namespace: string, name: string): Promise<Subje
   }
 }
 
+interface Commit {
+  subject: string;
+  author: string;
+}
+
+const commits = new Map<string, Promise<Commit>>();
+
+// theCommit asks Argo CD what a commit is about, and whose it is: once, as it never changes.
+export function theCommit(namespace: string, name: string, revision: string): Promise<Commit> {
+  const known = commits.get(revision);
+  if (known) return known;
+  const path = `api/v1/applications/${encodeURIComponent(name)}/revisions/${encodeURIComponent(revision)}/metadata`
+    + `?appNamespace=${encodeURIComponent(namespace)}`;
+  const asked = json<{ message?: string; author?: string }>(path, {}).then(({ message = "", author = "" }) => (
+    { subject: message.split("\n", 1)[0] ?? "", author: author.replace(/\s*<.*>$/, "") }
+  ));
+  commits.set(revision, asked);
+  return asked;
+}
+
 // Family is an ApplicationSet, and those of its Applications that the user may get, or an Application of none.
 export interface Family {
   namespace: string;

@@ -1,4 +1,4 @@
-import { alone, askStepgate, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
+import { alone, askStepgate, families, namesOf, theCommit, theSet, theSubject, type Family, type Subject } from "./argocd";
 import { poll, shared } from "./polled";
 import { Failed, type Listen, type Source, type Stop } from "./source";
 import type { Detail, Explained, Overview, Row, Status } from "./wire";
@@ -36,6 +36,8 @@ export function argocdSource(find: Find): Source {
       return one(listen);
     },
     explain: async (namespace, name) => askStepgate<Explained>("explanation", await theSubject(namespace, name)),
+    commit: theCommit,
+    argocd: new URL(".", document.baseURI).href.replace(/\/$/, ""),
     href: (namespace, name) =>
       `${window.location.pathname}${window.location.search}#/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`,
   };

@@ -19,7 +19,7 @@ export interface Row {
   done: number;
   total: number;
   since?: string;
-  urgency: string;
+  urgency: Urgency;
   need?: Need;
   more?: number;
   waitingFor?: string;
@@ -27,6 +27,8 @@ export interface Row {
 }
 
 export type Phase = "Complete" | "Progressing" | "Waiting" | "NoSteps";
+
+export type Urgency = "NeedsYou" | "WaitsByItself" | "Running" | "Complete";
 
 export interface Need {
   reason: string;
@@ -50,6 +52,8 @@ export interface Detail {
   said: Record<string, Said>;
   next?: string[];
   rights: Rights;
+  commits?: Record<string, string>;
+  argocd?: string;
 }
 
 export interface Rollout {
