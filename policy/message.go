@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -194,19 +196,31 @@ func clean(s string) string { return Printable(s, maxDetail) }
 // maxClientText bounds text that a client chose, where nothing else does.
 const maxClientText = 1024
 
-// ClientText is text that a client chose, on one line of printable ASCII of bounded length.
+// ClientText is text that a client chose, as Printable has it, of bounded length.
 func ClientText(s string) string { return Printable(s, maxClientText) }
 
-// Printable is s on one line of printable ASCII, cut to most characters. It is for all text that a client chose.
+// Printable is s on one line, cut to most characters. It is for all text that a client chose: letters of any script stay,
+// ASCII control characters become "?", and what cannot be seen, or turns the direction of the line, is shown by its number,
+// such as [U+202E].
 func Printable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r < ' ' || r == unicode.MaxASCII || r == utf8.RuneError:
+			b.WriteByte('?')
+		case unicode.Is(unicode.Zs, r):
+			b.WriteByte(' ')
+		case unicode.IsPrint(r) && !unicode.In(r, invisible...):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "[U+%04X]", r)
 		}
-		return r
-	}, s)
-	if len(s) > most {
-		s = s[:most-3] + "..."
 	}
-	return s
+	if utf8.RuneCountInString(b.String()) <= most {
+		return b.String()
+	}
+	return string([]rune(b.String())[:most-3]) + "..."
 }
+
+// invisible are printable by their category, and yet nobody sees them.
+var invisible = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}

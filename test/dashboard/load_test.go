@@ -142,8 +142,7 @@ func TestTheLoadOfTabs(t *testing.T) {
 	made.Sets[0].Annotations = map[string]string{settings.VerifyAnnotation: "2=jobs.batch/smoke"}
 	write(t, namespace, made)
 	user := "system:serviceaccount:" + namespace + ":viewer"
-	gated(t, namespace)
-	installedWith(t, namespace, user, "--verify-kinds=jobs.batch")
+	installedWith(t, namespace, user, "--verify-kinds=jobs.v1.batch")
 	address, requests := dashboardOfAccount(t, namespace, "viewer")
 	g.Eventually(func() int { return requests.take()["GET v1/namespaces/"+namespace+"/jobs"] }).Should(BeZero())
 
