@@ -188,16 +188,23 @@ func (b *board) Rollouts() []*rollout.Rollout {
 	return rollout.Every(b.judged(known), known, false)
 }
 
-// judged judges with what objects have said in the last seconds, however many views are open.
+// judged judges with evidence that all views share.
 func (b *board) judged(known *cluster.Cache) *webhook.Preview {
 	gate := b.gate.Load()
+	return b.previewWith(*gate, known, b.found(gate))
+}
+
+// found is what objects have said in the last seconds.
+func (b *board) found(gate *installed) judge.Evidence {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	found, ok := b.evidence.Get(gate)
 	if !ok {
 		found = b.asker(*gate)
 		b.evidence.Add(gate, found, evidenceFor)
 	}
 	asker, _ := found.(judge.Evidence)
-	return b.previewWith(*gate, known, asker)
+	return asker
 }
 
 // Rollout implements dashboard.Facts.

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -30,8 +31,9 @@ func keptKey(now time.Time) string {
 	return key
 }
 
-// usable reports whether the file is new enough, and no link to another one.
+// usable reports whether the file is new enough, the user's own, and no link to another one.
 func usable(file string, now time.Time) bool {
 	info, err := os.Lstat(file)
-	return err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) < dashboard.KeyFor
+	return err == nil && info.Mode().IsRegular() && (info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows") &&
+		now.Sub(info.ModTime()) < dashboard.KeyFor
 }

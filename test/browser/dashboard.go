@@ -34,7 +34,7 @@ func DashboardUntil(t *testing.T, binary string, flags ...string) (address strin
 	command := exec.CommandContext(t.Context(), binary,
 		append([]string{"dashboard", "--port", "0", "--no-browser"}, flags...)...)
 	out := &process.Output{}
-	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Dir(binary))
+	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(filepath.Dir(binary), "cache"))
 	command.Stdout, command.Stderr = out, out
 	g.Expect(command.Start()).To(gomega.Succeed())
 	end = sync.OnceFunc(func() {

@@ -72,6 +72,7 @@ func TestAllRollouts(t *testing.T) {
 // TestOneRollout shows its steps and Applications, and explains one by the words of `stepgate explain`.
 func TestOneRollout(t *testing.T) {
 	write(t, "one", mixed())
+	gated(t, "one")
 	b := serve(t, "one", cluster.Human)
 	for next, tab := range map[string]browser.Tab{
 		"ArrowDown": desk, "End": {Width: 390, Height: 844, Dark: true}, "ArrowRight": {Width: 2560, Height: 1440},

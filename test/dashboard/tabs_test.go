@@ -30,6 +30,7 @@ func (b *board) hide(hidden bool) {
 // without it, and a hidden tab asks nothing.
 func TestTabsAndRestarts(t *testing.T) {
 	write(t, "tabs", mixed())
+	gated(t, "tabs")
 	kubeconfig, err := shared.AdminKubeconfig()
 	b := &board{WithT: NewWithT(t), t: t, namespace: "tabs"}
 	b.Expect(err).NotTo(HaveOccurred())
@@ -40,7 +41,7 @@ func TestTabsAndRestarts(t *testing.T) {
 	at, err := url.Parse(b.address)
 	b.Expect(err).NotTo(HaveOccurred())
 	base := "http://" + at.Host + "/"
-	key, err := os.Stat(filepath.Join(filepath.Dir(shared.Binary), "stepgate", "dashboard.key"))
+	key, err := os.Stat(filepath.Join(filepath.Dir(shared.Binary), "cache", "stepgate", "dashboard.key"))
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(key.Mode()).To(BeEquivalentTo(0o600))
 
