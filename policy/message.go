@@ -203,23 +203,26 @@ func ClientText(s string) string { return Printable(s, maxClientText) }
 // ASCII control characters become "?", and what cannot be seen, or turns the direction of the line, is shown by its number,
 // such as [U+202E].
 func Printable(s string, most int) string {
-	var b strings.Builder
+	var all []rune
 	for _, r := range s {
-		switch {
-		case r < ' ' || r == unicode.MaxASCII || r == utf8.RuneError:
-			b.WriteByte('?')
-		case unicode.Is(unicode.Zs, r):
-			b.WriteByte(' ')
-		case unicode.IsPrint(r) && !unicode.In(r, invisible...):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "[U+%04X]", r)
+		if all = append(all, []rune(shown(r))...); len(all) > most { // what is longer is not looked at
+			return string(all[:most-3]) + "..."
 		}
 	}
-	if utf8.RuneCountInString(b.String()) <= most {
-		return b.String()
+	return string(all)
+}
+
+// shown is a character as people see it.
+func shown(r rune) string {
+	switch {
+	case r < ' ' || r == unicode.MaxASCII || r == utf8.RuneError:
+		return "?"
+	case unicode.Is(unicode.Zs, r):
+		return " "
+	case unicode.IsPrint(r) && !unicode.In(r, invisible...):
+		return string(r)
 	}
-	return string([]rune(b.String())[:most-3]) + "..."
+	return fmt.Sprintf("[U+%04X]", r)
 }
 
 // invisible are printable by their category, and yet nobody sees them.
