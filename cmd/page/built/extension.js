@@ -140,7 +140,7 @@
 .sg-col-done .sg-progress { width: 56px; flex: none; }
 .sg-rows :is(.sg-col-step, .sg-col-since) { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .sg-rows .sg-col-reason { overflow-wrap: anywhere; }
-.sg-rows .sg-col-since { text-align: right; }
+.sg-rows :is(.sg-col-since, thead th:last-child) { text-align: right; }
 .sg-count { margin-left: 4px; padding: 0 7px; border-radius: 10px; background: var(--hover); font-size: 12px; font-weight: 600; }
 
 @media (max-width: 1023px) {
