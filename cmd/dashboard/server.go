@@ -121,10 +121,10 @@ func (s *server) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.reached()
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // not Secure: this is plain HTTP, which never leaves the machine
 		Name: cookie, Value: s.secrets.Key, Path: "/api/", MaxAge: int(KeyFor.Seconds()), HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
-	}) // not Secure: this is plain HTTP, which never leaves the machine
+	})
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -137,7 +137,8 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 		case r.Header.Get(pageHeader) == "":
 			fail(w, http.StatusForbidden, "only the page may ask: the header "+pageHeader+" is missing")
 		case !slices.ContainsFunc(r.CookiesNamed(cookie), has):
-			fail(w, http.StatusUnauthorized, "the cookie is missing or old: open the address that stepgate dashboard has printed")
+			fail(w, http.StatusUnauthorized, "the cookie is missing or old: open the address that stepgate dashboard "+
+				"has printed")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -96,8 +96,8 @@ var (
 func serve(t *testing.T) (*httptest.Server, *facts) {
 	f := &facts{changed: make(chan struct{})}
 	s := httptest.NewUnstartedServer(nil)
-	s.Config.Handler = New(f, fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}, s.Listener.Addr().String(), secrets,
-		func() { f.reached.Add(1) })
+	page := fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}
+	s.Config.Handler = New(f, page, s.Listener.Addr().String(), secrets, func() { f.reached.Add(1) })
 	s.Start()
 	t.Cleanup(s.Close)
 	return s, f

@@ -96,7 +96,9 @@ type Said struct {
 // again and again, would be more than the rest.
 func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 	shown := *r
-	d := Detail{Problem: problem, Rollout: &shown, Said: map[string]Said{}, Next: r.Next(), Rights: rights, Commits: r.Commits()}
+	d := Detail{
+		Problem: problem, Rollout: &shown, Said: map[string]Said{}, Next: r.Next(), Rights: rights, Commits: r.Commits(),
+	}
 	shown.Steps = slices.Clone(r.Steps)
 	for i := range shown.Steps {
 		step := &shown.Steps[i]

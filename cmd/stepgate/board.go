@@ -150,7 +150,8 @@ func (b *board) readSettings(ctx context.Context) {
 
 // readArgoCD reads the address of Argo CD's UI, where the user may, and it is one that a browser opens.
 func (b *board) readArgoCD(ctx context.Context) {
-	settings, err := b.clients.Clientset.CoreV1().ConfigMaps(b.gate.Load().argocd).Get(ctx, "argocd-cm", metav1.GetOptions{})
+	maps := b.clients.Clientset.CoreV1().ConfigMaps(b.gate.Load().argocd)
+	settings, err := maps.Get(ctx, "argocd-cm", metav1.GetOptions{})
 	if err != nil {
 		return
 	}
