@@ -21,7 +21,8 @@ func keptKey(now time.Time) string {
 		return key
 	}
 	file := filepath.Join(dir, "stepgate", "dashboard.key")
-	if known, err := os.ReadFile(file); err == nil && usable(file, now) && len(known) >= len(key) { //nolint:gosec // the user's own
+	known, err := os.ReadFile(file) //nolint:gosec // it is the user's own
+	if err == nil && usable(file, now) && len(known) >= len(key) {
 		return strings.TrimSpace(string(known))
 	}
 	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
