@@ -121,7 +121,7 @@ func messageRows() map[string]row {
 		"control characters in a health": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].Health = "De\ngr\x00\x1b[31ma\u202eded\xff" },
 			wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: one + "(NotHealthy: De?gr??[31ma?ded?). Next: wait until dev is Healthy, or repair it",
+			wantMessage: one + "(NotHealthy: De?gr??[31ma[U+202E]ded?). Next: wait until dev is Healthy, or repair it",
 		},
 		"a very long sync status": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].SyncStatus = strings.Repeat("x", 100_000) },
@@ -134,7 +134,7 @@ func messageRows() map[string]row {
 				in.Target.Wanted = []policy.Source{{Key: "common", Revision: strings.Repeat("ä", 50)}}
 			},
 			wantReason: policy.NotCompleted, wantBlockers: "1:dev=NotCompleted",
-			wantMessage: one + "(NotCompleted: compared to a??b, not " + strings.Repeat("?", 50) + ")" + refreshDev,
+			wantMessage: one + "(NotCompleted: compared to a??b, not " + strings.Repeat("ä", 50) + ")" + refreshDev,
 		},
 		"forty characters that are no commit": {
 			scenario: "1:dev@" + strings.Repeat("G", 40) + " > 2:prod@" + strings.Repeat("f", 41), wantReason: policy.NotCompleted,

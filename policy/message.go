@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -216,19 +218,34 @@ func clean(s string) string { return Printable(s, maxDetail) }
 // maxClientText bounds text that a client chose, where nothing else does.
 const maxClientText = 1024
 
-// ClientText is text that a client chose, on one line of printable ASCII of bounded length.
+// ClientText is text that a client chose, as Printable has it, of bounded length.
 func ClientText(s string) string { return Printable(s, maxClientText) }
 
-// Printable is s on one line of printable ASCII, cut to most characters. It is for all text that a client chose.
+// Printable is s on one line, cut to most characters. It is for all text that a client chose: letters of any script stay,
+// ASCII control characters become "?", and what cannot be seen, or turns the direction of the line, is shown by its number,
+// such as [U+202E].
 func Printable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
+	var all []rune
+	for _, r := range s {
+		if all = append(all, []rune(shown(r))...); len(all) > most { // what is longer is not looked at
+			return string(all[:most-3]) + "..."
 		}
-		return r
-	}, s)
-	if len(s) > most {
-		s = s[:most-3] + "..."
 	}
-	return s
+	return string(all)
 }
+
+// shown is a character as people see it.
+func shown(r rune) string {
+	switch {
+	case r < ' ' || r == unicode.MaxASCII || r == utf8.RuneError:
+		return "?"
+	case unicode.Is(unicode.Zs, r):
+		return " "
+	case unicode.IsPrint(r) && !unicode.In(r, invisible...):
+		return string(r)
+	}
+	return fmt.Sprintf("[U+%04X]", r)
+}
+
+// invisible are printable by their category, and yet nobody sees them.
+var invisible = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}

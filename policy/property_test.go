@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 
@@ -111,12 +113,13 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	return d
 }
 
-// checkText asks for one line of printable ASCII of bounded length: it is stored in conditions and shown on terminals.
+// checkText asks for one line of characters that can be seen, of bounded length: it is stored in conditions and shown on
+// terminals.
 func checkText(g *WithT, text string) {
-	g.Expect(len(text)).To(BeNumerically("<=", longestMessage))
-	for _, b := range []byte(text) {
-		if b < ' ' || b > '~' {
-			g.Expect(text).To(BeEmpty(), "holds the byte %q", b)
+	g.Expect(utf8.RuneCountInString(text)).To(BeNumerically("<=", longestMessage))
+	for _, r := range text {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			g.Expect(text).To(BeEmpty(), "holds the character %U", r)
 		}
 	}
 }

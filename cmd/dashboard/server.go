@@ -7,11 +7,14 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/rollout"
@@ -31,6 +34,8 @@ type Facts interface {
 	Rollout(ctx context.Context, name types.NamespacedName) *rollout.Rollout
 	// Rights are what the user may do in a namespace; none where the API server does not tell.
 	Rights(ctx context.Context, namespace string) Rights
+	// ArgoCD is the address of Argo CD's UI; empty if it is not known.
+	ArgoCD() string
 	// Explain, Timeline and Act ask the API server.
 	Explain(ctx context.Context, app types.NamespacedName) (*Explained, error)
 	Timeline(ctx context.Context, name types.NamespacedName) ([]audit.Rollout, error)
@@ -42,26 +47,38 @@ const (
 	mostPast = 20
 	// mostBody bounds the body of a request, in bytes.
 	mostBody = 64 << 10
-	// sendAgain is how often a stream sends what has not changed, so that the page knows that it is still so.
-	sendAgain = 15 * time.Second
+	// cookie has the key, and pageHeader stands in every request of the page: no other site can send it unasked.
+	cookie     = "stepgate-dashboard"
+	pageHeader = "Stepgate-Page"
 )
+
+// KeyFor is how long a browser keeps the key, and how long a key is used.
+const KeyFor = 7 * 24 * time.Hour
+
+// Secrets are what lets somebody ask. The page shows the token, which stands in the address, once, and gets the key in a
+// cookie that no script reads.
+type Secrets struct{ Token, Key string }
 
 // policyOfContent lets the page load its own files and ask its own server, and nothing else.
 const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 type server struct {
-	facts Facts
-	token string
+	facts   Facts
+	secrets Secrets
 	// reached is called at the first request with the token.
 	reached func()
+	mu      sync.Mutex
+	views   *cache.LRUExpireCache
 }
 
 // New serves a page and the facts that it shows. host is the only one, with its port, by which it may be called, so that
-// no name of somebody else leads to it. Facts need the token. reached is called when somebody has shown it for the first
-// time: what led there is not needed any more.
-func New(facts Facts, page fs.FS, host, token string, reached func()) http.Handler {
-	s := &server{facts: facts, token: token, reached: sync.OnceFunc(reached)}
+// no name of somebody else leads to it. Facts need the key. reached is called when somebody has shown the token for the
+// first time: what led there is not needed any more.
+func New(facts Facts, page fs.FS, host string, secrets Secrets, reached func()) http.Handler {
+	s := &server{
+		facts: facts, secrets: secrets, reached: sync.OnceFunc(reached), views: cache.NewLRUExpireCache(mostViews),
+	}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /api/overview", s.overview)
 	api.HandleFunc("GET /api/rollouts/{namespace}/{name}", s.rollout)
@@ -70,8 +87,9 @@ func New(facts Facts, page fs.FS, host, token string, reached func()) http.Handl
 	api.HandleFunc("POST /api/actions", s.act)
 	all := http.NewServeMux()
 	all.Handle("/api/", s.authenticated(api))
+	all.HandleFunc("POST /api/session", s.session)
 	all.Handle("/", http.FileServerFS(page))
-	return local(host, all)
+	return local(host, gzhttp.GzipHandler(all))
 }
 
 // local refuses what another site sends, and forbids pages to embed this one.
@@ -95,25 +113,46 @@ func local(host string, next http.Handler) http.Handler {
 	})
 }
 
+// session gives the key to whoever shows the token.
+func (s *server) session(w http.ResponseWriter, r *http.Request) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !same(token, s.secrets.Token) {
+		fail(w, http.StatusUnauthorized, "the token is not this one: open the address that stepgate dashboard has printed")
+		return
+	}
+	s.reached()
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // not Secure: this is plain HTTP, which never leaves the machine
+		Name: cookie, Value: s.secrets.Key, Path: "/api/", MaxAge: int(KeyFor.Seconds()), HttpOnly: true,
+		SameSite: http.SameSiteStrictMode,
+	})
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// authenticated lets the page through that has the key. Cookies go to every port of 127.0.0.1, and come from its pages:
+// so it also wants a header that these cannot send.
 func (s *server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
-			fail(w, http.StatusUnauthorized, "the token is missing or not this one: open the address that stepgate dashboard "+
+		has := func(c *http.Cookie) bool { return same(c.Value, s.secrets.Key) }
+		switch {
+		case r.Header.Get(pageHeader) == "":
+			fail(w, http.StatusForbidden, "only the page may ask: the header "+pageHeader+" is missing")
+		case !slices.ContainsFunc(r.CookiesNamed(cookie), has):
+			fail(w, http.StatusUnauthorized, "the cookie is missing or old: open the address that stepgate dashboard "+
 				"has printed")
-			return
+		default:
+			next.ServeHTTP(w, r)
 		}
-		s.reached()
-		next.ServeHTTP(w, r)
 	})
 }
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 func nameOf(r *http.Request) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
 func (s *server) overview(w http.ResponseWriter, r *http.Request) {
-	s.stream(w, r, func() (seen, error) {
+	s.show(w, r, func(context.Context) (seen, error) {
 		kubeContext, namespace := s.facts.Where()
 		o := Overview{Context: kubeContext, Namespace: namespace, Problem: s.facts.Problem(), Rows: []Row{}}
 		for _, r := range s.facts.Rollouts() {
@@ -125,12 +164,14 @@ func (s *server) overview(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) rollout(w http.ResponseWriter, r *http.Request) {
 	name := nameOf(r)
-	s.stream(w, r, func() (seen, error) {
-		found := s.facts.Rollout(r.Context(), name)
+	s.show(w, r, func(ctx context.Context) (seen, error) {
+		found := s.facts.Rollout(ctx, name)
 		if found == nil {
 			return nil, errors.New("there is no ApplicationSet " + name.String())
 		}
-		return detailOf(found, s.facts.Problem(), s.facts.Rights(r.Context(), name.Namespace)), nil
+		d := detailOf(found, s.facts.Problem(), s.facts.Rights(ctx, name.Namespace))
+		d.ArgoCD = s.facts.ArgoCD()
+		return d, nil
 	})
 }
 

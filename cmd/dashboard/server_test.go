@@ -1,7 +1,7 @@
 package dashboard_test
 
 import (
-	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +28,7 @@ type facts struct {
 	done    int
 	gone    bool
 	reached atomic.Int32
+	looked  atomic.Int32
 	acted   []Action
 }
 
@@ -47,6 +48,7 @@ func (f *facts) Changed() <-chan struct{} {
 
 func (*facts) Where() (kubeContext, namespace string) { return "kind", "argocd" }
 func (*facts) Problem() string                        { return "" }
+func (*facts) ArgoCD() string                         { return "https://argocd.example.com" }
 
 func (f *facts) Rollouts() []*rollout.Rollout {
 	f.mu.Lock()
@@ -55,6 +57,7 @@ func (f *facts) Rollouts() []*rollout.Rollout {
 }
 
 func (f *facts) Rollout(_ context.Context, name types.NamespacedName) *rollout.Rollout {
+	f.looked.Add(1)
 	f.mu.Lock()
 	gone := f.gone
 	f.mu.Unlock()
@@ -63,6 +66,7 @@ func (f *facts) Rollout(_ context.Context, name types.NamespacedName) *rollout.R
 	}
 	r := f.Rollouts()[0]
 	dev := rollout.Application{Name: "dev", Health: "Degraded", Reason: "NotHealthy"}
+	r.Exempt = []string{strings.Repeat("long ", 1000)} // what is short is not compressed
 	r.Steps = []rollout.Step{{Number: 1, Applications: []rollout.Application{dev}}}
 	return r
 }
@@ -82,14 +86,18 @@ func (f *facts) Act(_ context.Context, a Action) Answer {
 	return Answer{OK: true, Lines: []string{"done"}}
 }
 
-const token = "a-token"
+// secrets are those of the dashboard, and ofThePage the headers of its page, in a browser that has the key.
+var (
+	secrets   = Secrets{Token: "a-token", Key: "a-key"}
+	ofThePage = map[string]string{"Stepgate-Page": "1", "Cookie": "stepgate-dashboard=a-key"}
+)
 
 // serve is a dashboard under the address that it is told.
 func serve(t *testing.T) (*httptest.Server, *facts) {
 	f := &facts{changed: make(chan struct{})}
 	s := httptest.NewUnstartedServer(nil)
-	s.Config.Handler = New(f, fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}, s.Listener.Addr().String(), token,
-		func() { f.reached.Add(1) })
+	page := fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}
+	s.Config.Handler = New(f, page, s.Listener.Addr().String(), secrets, func() { f.reached.Add(1) })
 	s.Start()
 	t.Cleanup(s.Close)
 	return s, f
@@ -99,13 +107,14 @@ func request(t *testing.T, method, url, body string, header map[string]string) *
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	r.Header.Set("Authorization", "Bearer "+token)
-	for name, value := range header {
-		if name == "Host" {
-			r.Host = value
-			continue
+	for _, all := range []map[string]string{ofThePage, header} {
+		for name, value := range all {
+			if name == "Host" {
+				r.Host = value
+				continue
+			}
+			r.Header.Set(name, value)
 		}
-		r.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(r)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -113,63 +122,98 @@ func request(t *testing.T, method, url, body string, header map[string]string) *
 	return response
 }
 
-// TestWhoMayAsk: whoever has the token, from the page itself.
+// TestWhoMayAsk: whoever has the key, from the page itself.
 func TestWhoMayAsk(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path   string
 		header map[string]string
 		want   int
-		// reached says that somebody has shown the token, which is told once.
-		reached bool
 	}{
-		"the page needs no token":           {path: "/", header: map[string]string{"Authorization": ""}, want: 200},
-		"facts need it":                     {path: "/api/overview", header: map[string]string{"Authorization": ""}, want: 401},
-		"another token":                     {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Authorization": "Bearer other"}, want: 401},
-		"the token":                         {path: "/api/timelines/argocd/guestbook", want: 200, reached: true},
-		"a name that leads to this machine": {path: "/", header: map[string]string{"Host": "rebound.example"}, want: 421},
-		"another site":                      {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Origin": "https://evil.example"}, want: 403},
-		"a path that there is not":          {path: "/api/secrets", want: 404, reached: true},
-		"what the cluster does not answer":  {path: "/api/applications/argocd/dev", want: 502, reached: true},
-		"a rollout that there is not":       {path: "/api/rollouts/argocd/other", want: 404, reached: true},
+		"the page needs no key":                {path: "/", header: map[string]string{"Cookie": ""}, want: 200},
+		"facts need it":                        {path: "/api/overview", header: map[string]string{"Cookie": ""}, want: 401},
+		"another key":                          {path: "/api/overview", header: map[string]string{"Cookie": "stepgate-dashboard=b"}, want: 401},
+		"a cookie of another port beside it":   {path: "/api/overview", header: map[string]string{"Cookie": "stepgate-dashboard=b; stepgate-dashboard=a-key"}, want: 200},
+		"the token is no key":                  {path: "/api/overview", header: map[string]string{"Cookie": "stepgate-dashboard=a-token"}, want: 401},
+		"the key":                              {path: "/api/timelines/argocd/guestbook", want: 200},
+		"a page of another port, with the key": {path: "/api/overview", header: map[string]string{"Stepgate-Page": ""}, want: 403},
+		"a name that leads to this machine":    {path: "/", header: map[string]string{"Host": "rebound.example"}, want: 421},
+		"another site":                         {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Origin": "https://evil.example"}, want: 403},
+		"a path that there is not":             {path: "/api/secrets", want: 404},
+		"what the cluster does not answer":     {path: "/api/applications/argocd/dev", want: 502},
+		"a rollout that there is not":          {path: "/api/rollouts/argocd/other", want: 404},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s, f := serve(t)
 			response := request(t, http.MethodGet, s.URL+tc.path, "", tc.header)
-			_ = request(t, http.MethodGet, s.URL+tc.path, "", tc.header)
 			g.Expect(response.StatusCode).To(Equal(tc.want))
 			g.Expect(response.Header.Get("Content-Security-Policy")).To(ContainSubstring("frame-ancestors 'none'"))
 			g.Expect(response.Header.Get("Access-Control-Allow-Origin")).To(BeEmpty())
-			g.Expect(f.reached.Load()).To(Equal(map[bool]int32{true: 1}[tc.reached]))
+			g.Expect(f.reached.Load()).To(BeZero())
 		})
 	}
 }
 
-// TestAStreamSendsChanges at once, and ends when what it shows is gone.
-func TestAStreamSendsChanges(t *testing.T) {
+// TestTheKey is given to whoever shows the token, in a cookie that no script and no other site can use.
+func TestTheKey(t *testing.T) {
 	g := NewWithT(t)
 	s, f := serve(t)
-	response := request(t, http.MethodGet, s.URL+"/api/rollouts/argocd/guestbook", "", nil)
-	g.Expect(response.Header.Get("Content-Type")).To(Equal("text/event-stream"))
-	events := bufio.NewScanner(response.Body)
-	next := func() (d Detail) {
-		for events.Scan() {
-			if text, is := strings.CutPrefix(events.Text(), "data: "); is {
-				g.Expect(json.Unmarshal([]byte(text), &d)).To(Succeed())
-				break
-			}
-		}
-		return d
+	show := func(token string) *http.Response {
+		return request(t, http.MethodPost, s.URL+"/api/session", "",
+			map[string]string{"Authorization": "Bearer " + token, "Cookie": ""})
 	}
-	first := next()
+	for _, wrong := range []string{"", secrets.Key, "other"} {
+		g.Expect(show(wrong).StatusCode).To(Equal(401))
+	}
+	g.Expect(f.reached.Load()).To(BeZero())
+	for range 2 {
+		response := show(secrets.Token)
+		g.Expect(response.StatusCode).To(Equal(204))
+		g.Expect(response.Header.Get("Set-Cookie")).To(Equal(
+			"stepgate-dashboard=a-key; Path=/api/; Max-Age=604800; HttpOnly; SameSite=Strict"))
+	}
+	g.Expect(f.reached.Load()).To(BeEquivalentTo(1), "it is told once")
+}
+
+// TestAViewIsSentOnce per change, compressed, and is looked at once per change for all tabs.
+func TestAViewIsSentOnce(t *testing.T) {
+	g := NewWithT(t)
+	s, f := serve(t)
+	had := ""
+	ask := func() (code int, d Detail) {
+		response := request(t, http.MethodGet, s.URL+"/api/rollouts/argocd/guestbook", "",
+			map[string]string{"If-None-Match": had, "Accept-Encoding": "gzip"})
+		if response.StatusCode != http.StatusOK {
+			return response.StatusCode, d
+		}
+		had = response.Header.Get("ETag")
+		g.Expect(response.Header.Get("Content-Encoding")).To(Equal("gzip"))
+		text, err := gzip.NewReader(response.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(json.NewDecoder(text).Decode(&d)).To(Succeed())
+		return response.StatusCode, d
+	}
+	code, first := ask()
+	g.Expect(code).To(Equal(200))
 	g.Expect(first.At.IsZero()).To(BeFalse())
 	g.Expect(first.Said).To(Equal(map[string]Said{"dev": {Kind: rollout.KindFailed, Text: "NotHealthy"}}))
+	g.Expect(first.ArgoCD).To(Equal("https://argocd.example.com"))
 	g.Expect(first.Rights).To(Equal(Rights{Refresh: true}))
+	for range 10 {
+		code, _ = ask()
+		g.Expect(code).To(Equal(304))
+	}
+	g.Expect(f.looked.Load()).To(BeEquivalentTo(1))
 	f.change(func() {})
+	code, _ = ask()
+	g.Expect(code).To(Equal(304), "nothing of this view has changed")
 	f.change(func() { f.done = 2 })
-	g.Expect(next().Rollout.Done).To(Equal(2))
+	_, second := ask()
+	g.Expect(second.Rollout.Done).To(Equal(2))
+	g.Expect(f.looked.Load()).To(BeEquivalentTo(3))
 	f.change(func() { f.gone = true })
-	g.Expect(events.Scan() && events.Text() != "").To(BeFalse())
+	code, _ = ask()
+	g.Expect(code).To(Equal(404))
 }
 
 // TestActions are handed on whole, or refused with what is wrong with them.

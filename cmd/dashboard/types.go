@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/cmd/audit"
@@ -42,19 +44,17 @@ type Row struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Urgency says who has to do something. Need is the first that it waits for, absent if there is none, and More counts the
 	// others.
-	Urgency rollout.Urgency `json:"urgency"`
-	Need    *rollout.Need   `json:"need,omitempty"`
-	More    int             `json:"more,omitempty"`
-	// WaitingFor is the first that holds it up, and how many more.
-	WaitingFor string   `json:"waitingFor,omitempty"`
-	Revisions  []string `json:"revisions,omitempty"`
+	Urgency   rollout.Urgency `json:"urgency"`
+	Need      *rollout.Need   `json:"need,omitempty"`
+	More      int             `json:"more,omitempty"`
+	Revisions []string        `json:"revisions,omitempty"`
 }
 
 // rowOf is the row of a rollout.
 func rowOf(r *rollout.Rollout) Row {
 	row := Row{
 		Namespace: r.Namespace, Name: r.Name, Alone: r.Alone, Phase: r.Phase, Status: r.Status(), Step: r.Step,
-		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, WaitingFor: r.WaitingFor(), Revisions: r.Revisions,
+		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, Revisions: r.Revisions,
 		Urgency: r.Urgency(),
 	}
 	if n := len(r.Needs); n > 0 {
@@ -70,10 +70,11 @@ type Detail struct {
 	Problem string           `json:"problem,omitempty"`
 	Rollout *rollout.Rollout `json:"rollout"`
 	// Said is what `stepgate get` says of each Application, by its name.
-	Said map[string]Said `json:"said"`
-	// Next is what to do, in this order.
-	Next   []string `json:"next,omitempty"`
-	Rights Rights   `json:"rights"`
+	Said   map[string]Said `json:"said"`
+	Rights Rights          `json:"rights"`
+	// Commits are the addresses of commits, by the commit, where they are known. ArgoCD is that of Argo CD's UI.
+	Commits map[string]string `json:"commits,omitempty"`
+	ArgoCD  string            `json:"argocd,omitempty"`
 }
 
 func (d Detail) seenAt(t metav1.Time) any {
@@ -87,13 +88,24 @@ type Said struct {
 	Text string       `json:"text"`
 }
 
-// detailOf is a rollout with its sentences.
+// detailOf is a rollout with its sentences, which name the first of those that it waits for: the names of all of them,
+// again and again, would be more than the rest.
 func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
-	d := Detail{Problem: problem, Rollout: r, Said: map[string]Said{}, Next: r.Next(), Rights: rights}
-	for i := range r.Steps {
-		for k := range r.Steps[i].Applications {
-			a := &r.Steps[i].Applications[k]
+	shown := *r
+	d := Detail{
+		Problem: problem, Rollout: &shown, Said: map[string]Said{}, Rights: rights, Commits: r.Commits(),
+	}
+	shown.Steps = slices.Clone(r.Steps)
+	for i := range shown.Steps {
+		step := &shown.Steps[i]
+		step.Conditions, step.Applications = slices.Clone(step.Conditions), slices.Clone(step.Applications)
+		for k := range step.Conditions {
+			step.Conditions[k].Applications = nil
+		}
+		for k := range step.Applications {
+			a := &step.Applications[k]
 			d.Said[a.Name] = Said{Kind: a.Kind(), Text: a.Sentence()}
+			a.WaitsFor = nil
 		}
 	}
 	return d

@@ -278,8 +278,10 @@ func TestTheSameWordsAsTheCommandLine(t *testing.T) {
 	want := rollout.Judge(preview.Outlook(w.Sets()[0]))
 
 	d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "prod")
-	g.Expect(mustJSON(d.Rollout)).To(MatchJSON(mustJSON(want)))
-	g.Expect(d.Next).To(Equal(want.Next()))
+	shown := dashboard.DetailAt(want, d.At)
+	g.Expect(mustJSON(d.Rollout)).To(MatchJSON(mustJSON(shown.Rollout)))
+	g.Expect(d.Rollout.Steps[2].Applications[0].WaitsFor).To(BeEmpty(), "a sentence names the first ones")
+	g.Expect(d.Rollout.Needs).To(Equal(want.Needs))
 	g.Expect(d.At).To(Equal(metav1.NewTime(now.Local())))
 	g.Expect(d.Rights).To(BeZero(), "nothing may be written")
 	g.Expect(d.Said["engineering-prod-guestbook"].Text).To(Equal("waits for engineering-dev-guestbook and 1 more"))
@@ -291,7 +293,7 @@ func TestTheSameWordsAsTheCommandLine(t *testing.T) {
 	s := read[Status](t, handler, "/api/v1/status", "prod")
 	g.Expect(s.Step).To(Equal(3))
 	g.Expect(*s.Said).To(Equal(d.Said["engineering-prod-guestbook"]))
-	g.Expect(s.Rollout.WaitingFor).To(Equal(want.WaitingFor()))
+	g.Expect(s.Rollout.Need.Text).To(Equal(want.Needs[0].Text))
 
 	x := read[dashboard.Explained](t, handler, "/api/v1/explanation", "prod")
 	g.Expect(x.Explanation.Outcome).To(Equal(rollout.Held))
@@ -418,7 +420,7 @@ func TestWhatComesAfter(t *testing.T) {
 			g.Expect(s.Step).To(BeZero())
 			g.Expect(s.Rollout.Name).To(Equal(shown))
 			g.Expect(s.Rollout.Phase).To(Equal(rollout.Ungated))
-			g.Expect(s.Rollout.WaitingFor).To(HavePrefix("engineering-dev-guestbook (NotHealthy: Progressing)"))
+			g.Expect(s.Rollout.Need.Text).To(Equal("engineering-dev-guestbook (NotHealthy: Progressing)"))
 
 			d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "shop")
 			g.Expect(d.Rollout.Name).To(Equal(shown))

@@ -56,7 +56,7 @@ func (e *Explanation) Verdict() string {
 		return "Its sync was terminated, and nobody starts it again until somebody asks for it, or another commit comes."
 	}
 	if e.Outcome == Idle && len(e.Own) > 0 {
-		return "It has been synced in its turn, and is not done: see what holds others up."
+		return "It has been synced in its turn, and is not done."
 	}
 	if e.Outcome == Audited && e.noGate != "" {
 		return sync + " is let through now although it is too early: " + e.noGate + "."
@@ -99,7 +99,7 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 
 // needs are what the sync waits for, and what others wait for about the Application.
 func (e *Explanation) needs(s screen.Screen) []string {
-	lines := e.listed(s, "What holds others up here", e.Own)
+	lines := e.listed(s, "What keeps it from being done", e.Own)
 	if e.Outcome == Idle || e.Outcome == Running {
 		return lines
 	}

@@ -66,6 +66,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 		r.Steps = append(r.Steps, Step{Number: i + 1, Selector: selector(step), MaxUpdate: most})
 	}
 	for _, p := range o.Applications {
+		r.sources = append(append(r.sources, p.Application.Compared...), p.Application.Ran...)
 		at := policy.StepOf(set.Steps, p.Application.Labels)
 		if at < 0 {
 			r.Unselected = append(r.Unselected, p.Name)

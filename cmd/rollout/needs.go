@@ -157,11 +157,3 @@ func (r *Rollout) Urgency() Urgency {
 	}
 	return AtWork
 }
-
-// Next says what to do.
-func (r *Rollout) Next() (texts []string) {
-	for _, n := range r.Needs[:needsYou(r.Needs)] {
-		texts = append(texts, n.Text+": "+n.Do)
-	}
-	return texts
-}

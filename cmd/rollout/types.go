@@ -77,6 +77,8 @@ type Rollout struct {
 	Alone bool `json:"alone,omitempty"`
 	// without are its Applications where it has no steps, and comes after others.
 	without []Application
+	// sources are those of its Applications, at what they are compared with and have deployed.
+	sources []policy.Source
 	// older says that Applications may deploy older candidates than what they were last compared with.
 	older bool
 }

@@ -3,20 +3,25 @@ package main
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/cluster"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 const (
@@ -24,9 +29,11 @@ const (
 	connectionEvery = 5 * time.Second
 	// settingsEvery is how often it reads how the gate is configured.
 	settingsEvery = 30 * time.Second
-	// rightsFor is how long an answer about rights counts, and candidatesFor one of the gate about candidates.
+	// rightsFor is how long an answer about rights counts, candidatesFor one of the gate about candidates, and evidenceFor
+	// what objects say.
 	rightsFor     = time.Minute
 	candidatesFor = 5 * time.Second
+	evidenceFor   = 5 * time.Second
 	// mostNamespaces and mostAsked bound what is kept of these answers.
 	mostNamespaces = 1000
 	mostAsked      = 1000
@@ -39,8 +46,10 @@ type board struct {
 	shown    string
 	gate     atomic.Pointer[installed]
 	known    atomic.Pointer[cluster.Cache]
+	argocd   atomic.Pointer[string]
 	rights   *cache.LRUExpireCache
 	asked    *cache.LRUExpireCache
+	evidence *cache.LRUExpireCache
 	mu       sync.Mutex
 	changed  chan struct{}
 	problem  string
@@ -51,9 +60,11 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 	b := &board{
 		rollouts: r, cmd: cmd, shown: namespace, rights: cache.NewLRUExpireCache(mostNamespaces),
 		asked: cache.NewLRUExpireCache(mostAsked), changed: make(chan struct{}), answered: time.Now(),
+		evidence: cache.NewLRUExpireCache(1),
 	}
 	gate := installation(ctx, r.clients.Clientset, namespace)
 	b.gate.Store(&gate)
+	b.readArgoCD(ctx)
 	return b
 }
 
@@ -134,7 +145,24 @@ func (b *board) readSettings(ctx context.Context) {
 	if gate, err := readInstallation(asking, b.clients.Clientset, b.shown); err == nil {
 		b.gate.Store(&gate)
 	}
+	b.readArgoCD(asking)
 }
+
+// readArgoCD reads the address of Argo CD's UI, where the user may, and it is one that a browser opens.
+func (b *board) readArgoCD(ctx context.Context) {
+	maps := b.clients.Clientset.CoreV1().ConfigMaps(b.gate.Load().argocd)
+	settings, err := maps.Get(ctx, "argocd-cm", metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	address := strings.TrimSuffix(settings.Data["url"], "/")
+	if u, err := url.Parse(address); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+		b.argocd.Store(&address)
+	}
+}
+
+// ArgoCD implements dashboard.Facts.
+func (b *board) ArgoCD() string { return ptr.Deref(b.argocd.Load(), "") }
 
 func (b *board) connected(err error) {
 	text := ""
@@ -158,7 +186,26 @@ func (b *board) Rollouts() []*rollout.Rollout {
 	if known == nil {
 		return nil
 	}
-	return rollout.Every(b.preview(*b.gate.Load(), known), known, false)
+	return rollout.Every(b.judged(known), known, false)
+}
+
+// judged judges with evidence that all views share.
+func (b *board) judged(known *cluster.Cache) *webhook.Preview {
+	gate := b.gate.Load()
+	return b.previewWith(*gate, known, b.found(gate))
+}
+
+// found is what objects have said in the last seconds.
+func (b *board) found(gate *installed) judge.Evidence {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found, ok := b.evidence.Get(gate)
+	if !ok {
+		found = b.asker(*gate)
+		b.evidence.Add(gate, found, evidenceFor)
+	}
+	asker, _ := found.(judge.Evidence)
+	return asker
 }
 
 // Rollout implements dashboard.Facts.
@@ -167,7 +214,7 @@ func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout
 	if known == nil {
 		return nil
 	}
-	preview := b.preview(*b.gate.Load(), known)
+	preview := b.judged(known)
 	set, _ := known.Set(name)
 	if set == nil {
 		if p := known.Application(name); p != nil && p.FollowsAlone() {

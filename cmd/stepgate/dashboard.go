@@ -35,8 +35,8 @@ func newDashboard(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Long = `Show all rollouts, and the steps and Applications of each, in the browser. The page changes as the
 cluster does, and can pause, resume, approve and refresh.
 
-It serves on 127.0.0.1, to whoever has the address that it prints: the address holds a token of its
-own. It reads and writes with your kubeconfig, so it shows and does what you may. Without
+It serves on 127.0.0.1, to whoever has the address that it prints, which holds a token of its own.
+That browser needs it once: it keeps a key for seven days, also when this ends. It reads and writes with your kubeconfig, so it shows and does what you may. Without
 --namespace it shows all namespaces, or that of your kubeconfig where you may not read all. Ctrl-C
 ends it.`
 	cmd.Example = `  stepgate dashboard
@@ -64,14 +64,14 @@ func (d *showing) run(ctx context.Context, cmd *cobra.Command) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := newBoard(ctx, cmd, r, namespace)
-	host, token := listener.Addr().String(), rand.Text()
-	address := "http://" + host + "/#token=" + token
+	host, secrets := listener.Addr().String(), dashboard.Secrets{Token: rand.Text(), Key: keptKey(time.Now())}
+	address := "http://" + host + "/#token=" + secrets.Token
 	var leads lead
 	if !d.noBrowser {
 		leads = leadTo(address)
 	}
 	defer leads.remove()
-	handler := dashboard.New(b, page.Files, host, token, leads.remove)
+	handler := dashboard.New(b, page.Files, host, secrets, leads.remove)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

@@ -116,8 +116,10 @@ func (r *rollouts) mayWatch(ctx context.Context, namespace string) error {
 }
 
 const (
-	// clearScreen empties a terminal and goes to its first line, as ECMA-48 has it.
-	clearScreen = "\x1b[H\x1b[2J\x1b[3J"
+	// A terminal has a second screen, as xterm has it, which keeps what was scrolled out of the first one.
+	enterScreen, leaveScreen = "\x1b[?1049h", "\x1b[?1049l"
+	// clearScreen empties a screen and goes to its first line, as ECMA-48 has it.
+	clearScreen = "\x1b[H\x1b[2J"
 	// footer is how many lines are below the rollout.
 	footer = 2
 )
@@ -135,9 +137,10 @@ func (g *get) follow(
 			return orNotFound(err, *name)
 		}
 	}
-	refresh := time.Duration(0)
+	refresh, last := time.Duration(0), []string(nil)
 	if g.screen().Live {
 		refresh = tick
+		defer func() { g.leave(last) }()
 	}
 	before := map[string]string{}
 	var at time.Time
@@ -162,7 +165,12 @@ func (g *get) follow(
 		if !g.screen().Live {
 			return false, g.print(changes(list, before, time.Now())...)
 		}
-		return false, g.draw(g.lines(list, name, namespace), at)
+		enter := ""
+		if last == nil {
+			enter = enterScreen
+		}
+		last = g.lines(list, name, namespace)
+		return false, g.draw(enter, last, at)
 	})
 	if ctx.Err() != nil {
 		return nil // the user has seen enough
@@ -170,18 +178,26 @@ func (g *get) follow(
 	return err
 }
 
+// leave goes back to what the terminal had shown, and prints the last state below that.
+func (g *get) leave(last []string) {
+	if last != nil {
+		_, _ = fmt.Fprint(g.Out, leaveScreen) // who does not get this gets no more
+		_ = g.print(last...)
+	}
+}
+
 // draw shows as many lines as the terminal has.
-func (g *get) draw(lines []string, at time.Time) error {
+func (g *get) draw(enter string, lines []string, at time.Time) error {
 	s := g.screen()
 	if most := s.Height - footer; s.Height > footer+1 && len(lines) > most {
 		hidden := len(lines) - most + 1
-		lines = append(lines[:most-1], fmt.Sprintf(
+		lines = append(slices.Clip(lines[:most-1]), fmt.Sprintf(
 			"... %d more lines: make the terminal higher, or use stepgate get without --watch", hidden,
 		))
 	}
-	lines = append(lines, "", screenNote(s.Width,
+	lines = append(slices.Clip(lines), "", screenNote(s.Width,
 		fmt.Sprintf("Last change at %s. Ctrl-C ends.", at.Format(time.TimeOnly))))
-	_, err := fmt.Fprint(g.Out, clearScreen+strings.Join(lines, "\r\n"))
+	_, err := fmt.Fprint(g.Out, enter+clearScreen+strings.Join(lines, "\r\n"))
 	return err
 }
 

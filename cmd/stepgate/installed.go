@@ -31,6 +31,8 @@ type installed struct {
 	by string
 	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.
 	projects string
+	// argocd is the namespace of Argo CD.
+	argocd string
 	// slots is the namespace in which it keeps the slots of steps; empty if it keeps none.
 	slots string
 	// kinds are the kinds of objects that it reads as evidence.
@@ -126,7 +128,7 @@ func deployed(ctx context.Context, clientset kubernetes.Interface, namespace str
 				d.Namespace, d.Name, err)), nil
 		}
 		gate := installed{
-			config: config, projects: o.Gate.Projects(), kinds: o.Verify.Kinds(),
+			config: config, projects: o.Gate.Projects(), argocd: o.Gate.ArgoCD(), kinds: o.Verify.Kinds(),
 			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
 		}
 		if config.MaxUpdate {
@@ -148,7 +150,7 @@ func defaults(by string) installed {
 		return installed{by: err.Error()} // the strictest configuration
 	}
 	config.Expressions = expression.NewCompiler(expression.AnyKind)
-	return installed{config: config, projects: o.Gate.Projects(), by: by}
+	return installed{config: config, projects: o.Gate.Projects(), argocd: o.Gate.ArgoCD(), by: by}
 }
 
 // flagsOf parses the arguments of the container that runs `stepgate-webhook serve`.

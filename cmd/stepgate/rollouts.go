@@ -62,18 +62,27 @@ func (c *cli) rollouts() (*rollouts, error) {
 	return r, nil
 }
 
-// preview judges as the installation would that gates a namespace.
+// preview judges as the installation would that gates a namespace. It asks for evidence anew.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
+	return r.previewWith(gate, known, r.asker(gate))
+}
+
+// asker asks what objects say; nil where no gate would look at them.
+func (r *rollouts) asker(gate installed) judge.Evidence {
+	if r.objects == nil || !gate.exists {
+		return nil
+	}
+	return evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects))
+}
+
+func (r *rollouts) previewWith(gate installed, known rollout.Known, found judge.Evidence) *webhook.Preview {
 	by := judge.Dependencies{
 		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
-		Clock: clock.RealClock{},
+		Evidence: found, Clock: clock.RealClock{},
 	}
 	var texts slots.Texts
 	if gate.slots != "" {
 		texts = r.slots.of(r.clients.Clientset, gate.slots)
-	}
-	if r.objects != nil && gate.exists {
-		by.Evidence = evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects))
 	}
 	return webhook.NewPreview(gate.config, by, texts)
 }

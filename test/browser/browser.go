@@ -99,6 +99,18 @@ func (b *Browser) Open(tab Tab) {
 	b.do(nil, "open", map[string]any{"url": tab.URL, "width": tab.Width, "height": tab.Height, "dark": tab.Dark})
 }
 
+// Another opens one more tab in the same browser. What is done next is done in it.
+func (b *Browser) Another(url string) {
+	b.t.Helper()
+	b.do(nil, "another", map[string]any{"url": url})
+}
+
+// SeesEverywhere waits until an element is visible in each tab.
+func (b *Browser) SeesEverywhere(selector string) {
+	b.t.Helper()
+	b.do(nil, "everywhere", map[string]any{"selector": selector})
+}
+
 // Click clicks on the first element of a selector of Playwright, when it is there.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()

@@ -22,6 +22,13 @@ const commands = {
     page.on('pageerror', error => complaints.push(String(error)))
     await page.goto(url)
   },
+  /** Opens one more tab in the same browser; the commands after this are for it. */
+  async another({ url }) {
+    page = await page.context().newPage()
+    await page.goto(url)
+  },
+  /** What is in all tabs. */
+  everywhere: ({ selector }) => Promise.all(page.context().pages().map(p => p.locator(selector).first().waitFor({ state: 'visible' }))),
   click: ({ selector }) => page.locator(selector).first().click(),
   fill: ({ selector, text }) => page.locator(selector).first().fill(text),
   press: ({ text }) => page.keyboard.press(text),

@@ -1,8 +1,11 @@
 package browser
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,16 +23,25 @@ const startWithin = time.Minute
 // address that it prints.
 func Dashboard(t *testing.T, binary string, flags ...string) (address string) {
 	t.Helper()
+	address, _ = DashboardUntil(t, binary, flags...)
+	return address
+}
+
+// DashboardUntil is Dashboard, which end ends earlier. What it keeps for the next one is beside the binary.
+func DashboardUntil(t *testing.T, binary string, flags ...string) (address string, end func()) {
+	t.Helper()
 	g := gomega.NewWithT(t)
 	command := exec.CommandContext(t.Context(), binary,
 		append([]string{"dashboard", "--port", "0", "--no-browser"}, flags...)...)
 	out := &process.Output{}
+	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(filepath.Dir(binary), "cache"))
 	command.Stdout, command.Stderr = out, out
 	g.Expect(command.Start()).To(gomega.Succeed())
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
+	t.Cleanup(end)
 	g.Eventually(out.String, startWithin).Should(gomega.MatchRegexp(printed.String()))
-	return printed.FindString(out.String())
+	return printed.FindString(out.String()), end
 }

@@ -18,6 +18,9 @@ import (
 // Clear is what a program writes before it draws its screen anew.
 const Clear = "\x1b[H\x1b[2J"
 
+// leave is what it writes before it goes back to the first screen.
+const leave = "\x1b[?1049l"
+
 // Recording is what a program has drawn.
 type Recording struct {
 	Width, Height int
@@ -126,7 +129,7 @@ func (r *Recording) Frames(ignored ...string) []Frame {
 			}
 		}
 		position += len(part) + len(Clear)
-		part = strings.TrimPrefix(part, "\x1b[3J")
+		part, _, _ = strings.Cut(part, leave)
 		frame := Frame{At: at, Lines: strings.Split(strings.ReplaceAll(part, "\r", ""), "\n")}
 		if key := frame.key(ignored); i > 0 && key != last {
 			frames, last = append(frames, frame), key

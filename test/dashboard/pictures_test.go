@@ -10,6 +10,7 @@ import (
 // TestPictures compares each view, light and dark, with its picture in docs/images. UPDATE_GOLDEN=1 takes them anew.
 func TestPictures(t *testing.T) {
 	write(t, "shop", waitsForApproval())
+	gated(t, "shop")
 	b := serve(t, "shop", cluster.Human)
 	for name, show := range map[string]func(){
 		"all":     func() { b.Sees("tbody tr") },

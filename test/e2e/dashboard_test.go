@@ -99,7 +99,7 @@ func (d *onScreen) open() {
 	d.Browser = browser.Start(d.t)
 	d.Open(browser.Tab{URL: address, Width: 1280, Height: 900})
 	d.Click("tbody a:has-text('" + d.name + "')")
-	d.Sees("[data-tile]") // the heading is there before the rollout has been read
+	d.Sees("[data-step]") // the heading is there before the rollout has been read
 }
 
 // shows waits until the tiles of the steps are of these kinds.
@@ -144,7 +144,7 @@ const panel = `(panel => ({
 // one is different, or the comparison sees nothing.
 func (d *onScreen) saysAsExplain(m, another *member) {
 	d.t.Helper()
-	d.Click("[data-tile='" + m.name + "']")
+	d.Evaluate("document.querySelector(`[data-tile='"+m.name+"']`).click()", nil) // its step may be folded
 	d.Sees("[role=dialog] >> .sg-verdict")
 	var said struct {
 		Sentences []string

@@ -19,7 +19,8 @@ const wirePage = "cmd/page/src/wire.ts"
 
 // unions are the types that are one of some texts.
 var unions = map[reflect.Type][]string{
-	reflect.TypeFor[rollout.Phase](): union(rollout.Complete, rollout.Progressing, rollout.Waiting, rollout.Ungated),
+	reflect.TypeFor[rollout.Urgency](): union(rollout.NeedsYou, rollout.WaitsByItself, rollout.AtWork, rollout.Finished),
+	reflect.TypeFor[rollout.Phase]():   union(rollout.Complete, rollout.Progressing, rollout.Waiting, rollout.Ungated),
 	reflect.TypeFor[rollout.Kind](): union(rollout.KindDone, rollout.KindRunning, rollout.KindWaits, rollout.KindFailed,
 		rollout.KindHeld, rollout.KindExcluded),
 	reflect.TypeFor[rollout.Outcome](): union(rollout.Allowed, rollout.Held, rollout.Refused, rollout.Audited,

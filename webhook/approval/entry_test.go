@@ -44,7 +44,7 @@ func TestEntries(t *testing.T) {
 		"a revision in capitals":           {text: "3@" + strings.ToUpper(commitA), wantProblems: []string{`"3@` + strings.ToUpper(commitA) + `" has capital letters in the revision: write them small`}},
 		"a part of the hash of sources":    {text: "3@sources:" + hash[:31], wantProblems: []string{`"3@sources:` + hash[:31] + `" has a short hash of sources: name all 32 characters`}},
 		"a space in the revision":          {text: "3@a b", wantProblems: []string{`"3@a b" has a character in the revision that none has: name the one that stepgate shows`}},
-		"a letter that is not of ASCII":    {text: "3@ä", wantProblems: []string{`"3@?" has a character in the revision that none has: name the one that stepgate shows`}},
+		"a letter that is not of ASCII":    {text: "3@ä", wantProblems: []string{`"3@ä" has a character in the revision that none has: name the one that stepgate shows`}},
 		"a very long revision":             {text: "3@" + strings.Repeat("x", 300), wantProblems: []string{`"3@` + strings.Repeat("x", 55) + `..." names a revision of more than 256 characters: name the one that stepgate shows`}},
 		"a bad entry takes none with it":   {text: "3,2@" + commitA, want: []Entry{{1, commitA}}, wantProblems: []string{`"3" has no @: write STEP@REVISION`}},
 		"more problems than anybody reads": {text: "1,1,1,1,1,1,1", wantProblems: []string{`"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, "2 more entries cannot be read"}},

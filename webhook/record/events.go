@@ -27,7 +27,7 @@ const (
 	eventBurst = 100
 	// eventMemory bounds the remembered keys. The bucket lets 1,300 new ones in per window.
 	eventMemory = 2000
-	// eventNote is the API server's limit for a note.
+	// eventNote is the API server's limit for a note, in bytes.
 	eventNote   = 1024
 	eventExpiry = 10 * time.Second
 )
@@ -221,7 +221,7 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 func eventOf(kind Kind, namespace string, on corev1.ObjectReference, note string) *eventsv1.Event {
 	event := &eventsv1.Event{
 		Type: kind.Type, Reason: kind.Reason, Action: kind.Action, ReportingController: ReportingController,
-		Note: note[:min(len(note), eventNote)], Regarding: on,
+		Note: strings.ToValidUTF8(note[:min(len(note), eventNote)], ""), Regarding: on,
 	}
 	event.Namespace = namespace
 	event.GenerateName = strings.TrimRight(on.Name[:min(len(on.Name), 200)], ".-") + "-"

@@ -1,22 +1,23 @@
 import { useEffect, useRef, useState, type FormEvent } from "react";
+import { undoOf, type Wanted } from "./actions";
 import { AnswerLines } from "./AnswerLines";
 import { Dialog } from "./Dialog";
 import { PauseForm } from "./PauseForm";
 import { Text } from "./Text";
 import { textOf, useSource } from "./source";
-import type { Wanted } from "./actions";
 import type { Action, Answer, Step } from "./wire";
 
 interface Props {
   wanted: Wanted;
   steps: Step[];
   close: () => void;
+  act: (wanted: Wanted) => void;
 }
 
 type Stage = "form" | "checking" | "checked" | "sending" | "sent";
 
 // ActionDialog asks the server what the action would do, asks the person once, does it, and shows the answer.
-export function ActionDialog({ wanted, steps, close }: Props) {
+export function ActionDialog({ wanted, steps, close, act }: Props) {
   const source = useSource();
   const [action, setAction] = useState<Action>(wanted.action);
   const [stage, setStage] = useState<Stage>(wanted.asks ? "form" : "checking");
@@ -34,6 +35,7 @@ export function ActionDialog({ wanted, steps, close }: Props) {
   useEffect(() => {
     if (!wanted.asks) void send(true);
   }, []);
+  // The focus is never on what changes something: Enter, pressed once too often, cancels.
   useEffect(() => button.current?.focus(), [stage]);
 
   const submit = (e: FormEvent) => {
@@ -42,6 +44,7 @@ export function ActionDialog({ wanted, steps, close }: Props) {
   };
   const busy = stage === "checking" || stage === "sending";
   const mayGo = stage === "checked" && answer?.ok;
+  const undo = stage === "sent" && answer?.ok ? undoOf(action) : undefined;
   return (
     <Dialog kind="box" title={<Text>{wanted.title}</Text>} close={close}>
       <form onSubmit={submit}>
@@ -52,15 +55,17 @@ export function ActionDialog({ wanted, steps, close }: Props) {
           <div role="status">
             {busy && <p className="sg-empty">{stage === "checking" ? "Asking what this would do…" : "Sending…"}</p>}
             {!busy && answer && stage !== "form" && <AnswerLines answer={answer} sent={stage === "sent"} />}
+            {undo && action.verb === "approve" && <p>No command takes an approval back. A pause holds the syncs that have not started.</p>}
           </div>
         </div>
         <div className="sg-dialog-foot">
-          <button ref={stage === "sent" || (stage === "checked" && !mayGo) ? button : undefined} type="button" onClick={close}>
+          {undo && <button type="button" onClick={() => act(undo)}>{undo.title}…</button>}
+          <button ref={stage === "sent" || stage === "checked" ? button : undefined} type="button" onClick={close}>
             {stage === "sent" ? "Close" : "Cancel"}
           </button>
           {stage === "checked" && wanted.asks && <button type="button" onClick={() => setStage("form")}>Back</button>}
           {stage === "form" && <button type="submit" className="sg-first">Continue</button>}
-          {mayGo && <button ref={button} type="submit" className="sg-first">{wanted.word}</button>}
+          {mayGo && <button type="submit" className="sg-first">{wanted.word}</button>}
         </div>
       </form>
     </Dialog>

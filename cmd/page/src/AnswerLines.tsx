@@ -1,5 +1,5 @@
 import { Sign } from "./Sign";
-import { Text } from "./Text";
+import { Command } from "./Command";
 import { printable } from "./words";
 import type { Answer } from "./wire";
 
@@ -13,7 +13,7 @@ export function AnswerLines({ answer, sent }: { answer: Answer; sent: boolean })
       </p>
       <pre tabIndex={0} aria-label="Answer"><bdi>{(answer.lines ?? []).map(printable).join("\n")}</bdi></pre>
       {answer.command && (
-        <p className="sg-faint">The same in a terminal: <code className="sg-command"><Text>{answer.command}</Text></code></p>
+        <p className="sg-faint">The same in a terminal: <Command>{answer.command}</Command></p>
       )}
     </>
   );

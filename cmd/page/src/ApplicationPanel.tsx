@@ -22,6 +22,7 @@ const explainEvery = 2_000;
 export function ApplicationPanel({ detail, name, close, refresh }: Props) {
   const source = useSource();
   const { rollout, said } = detail;
+  const argocd = detail.argocd ?? source.argocd;
   const step = rollout.steps?.find((s) => s.applications?.some((a) => a.name === name));
   const a = step?.applications?.find((application) => application.name === name);
   const now = said[name];
@@ -44,6 +45,11 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
         )}
         {a?.differs && (
           <p className="sg-note"><Sign name="warning" /><span>The ApplicationSet controller <Text>{a.differs}</Text></span></p>
+        )}
+        {argocd && (
+          <p><a href={`${argocd}/applications/${encodeURIComponent(rollout.namespace)}/${encodeURIComponent(name)}`} target="_blank" rel="noreferrer">
+            Open it in Argo CD
+          </a></p>
         )}
         {asked.error && <p role="alert" className="sg-note sg-bad"><Sign name="failed" /><Text>{asked.error}</Text></p>}
         {!asked.value && !asked.error && <p className="sg-empty">Asking stepgate…</p>}

@@ -1,9 +1,10 @@
+import { Subject } from "./commits";
 import { Moment, Revisions, Text } from "./Text";
 import { candidateText } from "./words";
 import type { Application, Step } from "./wire";
 
 // Candidate says what the step deploys next, and what it runs.
-export function Candidate({ step }: { step: Step }) {
+export function Candidate({ namespace, step }: { namespace: string; step: Step }) {
   const runs = most(step.applications ?? []);
   if (!step.candidate && !runs) return null;
   return (
@@ -12,7 +13,8 @@ export function Candidate({ step }: { step: Step }) {
         <div>
           <dt>next</dt>
           <dd>
-            <Revisions of={step.candidate.revisions} /> <Text>{candidateText(step.candidate)}</Text>
+            <Revisions of={step.candidate.revisions} />
+            <Subject namespace={namespace} application={step.applications?.[0]?.name} revisions={step.candidate.revisions} /> <Text>{candidateText(step.candidate)}</Text>
             {step.candidate.until && <>, until <Moment at={step.candidate.until} /></>}
           </dd>
         </div>
@@ -22,6 +24,7 @@ export function Candidate({ step }: { step: Step }) {
           <dt>runs</dt>
           <dd>
             <Revisions of={runs.revisions} />
+            <Subject namespace={namespace} application={runs.application} revisions={runs.revisions} />
             {runs.since && <> since <Moment at={runs.since} /></>}
             {runs.others > 0 && <span className="sg-faint">, {runs.others} run another</span>}
           </dd>
@@ -45,5 +48,5 @@ function most(applications: Application[]) {
   const first = groups[0];
   if (!first) return undefined;
   const since = first.map((a) => a.since ?? "").sort().at(-1);
-  return { revisions: first[0]?.runs, since, others: groups.slice(1).reduce((n, g) => n + g.length, 0) };
+  return { application: first[0]?.name, revisions: first[0]?.runs, since, others: groups.slice(1).reduce((n, g) => n + g.length, 0) };
 }

@@ -1,4 +1,4 @@
-import { Text } from "./Text";
+import { Command } from "./Command";
 import type { Rollout } from "./wire";
 
 // Commands are what somebody would type who wants to act, where they may not do it here.
@@ -16,7 +16,7 @@ export function Commands({ rollout }: { rollout: Rollout }) {
     <section className="sg-section" aria-labelledby="sg-commands">
       <h2 id="sg-commands">In a terminal</h2>
       <ul className="sg-command-list">
-        {commands.map((c) => <li key={c}><code className="sg-command"><Text>{c}</Text></code></li>)}
+        {commands.map((c) => <li key={c}><Command>{c}</Command></li>)}
       </ul>
     </section>
   );

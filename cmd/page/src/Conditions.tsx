@@ -3,7 +3,7 @@ import { Sign } from "./Sign";
 import type { Condition } from "./wire";
 
 // Conditions are what a step waits for beside the order, and what it no longer waits for.
-export function Conditions({ of, withAdvice }: { of?: Condition[]; withAdvice?: boolean }) {
+export function Conditions({ of }: { of?: Condition[] }) {
   if (!of?.length) return null;
   return (
     <ul className="sg-conditions">
@@ -15,7 +15,6 @@ export function Conditions({ of, withAdvice }: { of?: Condition[]; withAdvice?: 
             <Text>{c.text}</Text>
             {c.until && <span className="sg-local">local time <Moment at={c.until} />, <Age at={c.until} sign="in" /></span>}
             {c.at && !c.until && <span className="sg-local">local time <Moment at={c.at} /></span>}
-            {withAdvice && c.do && <p className="sg-do">Do: <Text>{c.do}</Text></p>}
           </div>
         </li>
       ))}

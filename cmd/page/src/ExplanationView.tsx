@@ -1,9 +1,10 @@
+import { Command } from "./Command";
 import { Conditions } from "./Conditions";
 import { Note } from "./Note";
 import { Sign } from "./Sign";
 import { Age, Moment, Revisions, Text } from "./Text";
 import { candidateText, printable } from "./words";
-import type { Blocker, Candidate, Explained, Explanation } from "./wire";
+import type { Blocker, Candidate, Explained, Explanation, Need } from "./wire";
 
 // ExplanationView is `stepgate explain` as a page.
 export function ExplanationView({ explained }: { explained: Explained }) {
@@ -14,10 +15,10 @@ export function ExplanationView({ explained }: { explained: Explained }) {
       {e.starves && <Note title="Starves">{e.starves}</Note>}
       {e.exempt?.map((text) => <Note key={text} title="Exempt">{text}</Note>)}
       {e.means && <p><Text>{e.means}</Text></p>}
-      {!e.blockers?.length && !e.conditions?.length && e.do && <p className="sg-do">Do: <Text>{e.do}</Text></p>}
       {e.says && <p className="sg-says">Argo CD says: <Text>{e.says}</Text></p>}
-      <Blockers of={e.blockers} />
-      {!!e.conditions?.length && <><h3>Conditions of step {e.step}</h3><Conditions of={e.conditions} withAdvice /></>}
+      <Needs title="What keeps it from being done" of={e.own} blockers={e.blockers} />
+      <Needs title="What it waits for, in the order in which to act" of={e.needs} blockers={e.blockers} />
+      {!!e.conditions?.length && <><h3>Conditions of step {e.step}</h3><Conditions of={e.conditions} /></>}
       <Candidates of={e.candidates} />
       {!!e.revisions?.length && (
         <><h3>Deploys</h3><p><Revisions of={e.revisions} />{e.pinned ? ", named in the operation" : ""}</p></>
@@ -34,20 +35,23 @@ export function ExplanationView({ explained }: { explained: Explained }) {
   );
 }
 
-function Blockers({ of }: { of?: Blocker[] }) {
+function Needs({ title, of, blockers }: { title: string; of?: Need[]; blockers?: Blocker[] }) {
   if (!of?.length) return null;
   return (
     <>
-      <h3>What holds it up, in the order in which to act</h3>
+      <h3>{title}</h3>
       <ol className="sg-blockers">
-        {of.map((b) => (
-          <li key={`${b.application} ${b.reason}`}>
-            <strong><Text>{b.application}</Text></strong> (step {b.step}{b.cluster && <>, on <Text>{b.cluster}</Text></>}):{" "}
-            <Text>{b.detail ? `${b.reason}: ${b.detail}` : b.reason}</Text>
-            <p className="sg-do">Do: <Text>{b.do}</Text></p>
-            {b.says && <p className="sg-says">Argo CD says: <Text>{b.says}</Text></p>}
-          </li>
-        ))}
+        {of.map((n) => {
+          const says = n.application && blockers?.find((b) => b.application === n.application)?.says;
+          return (
+            <li key={`${n.applicationSet} ${n.text}`}>
+              <Text>{n.text}</Text>
+              {n.do && <p className="sg-do">Do: <Text>{n.do}</Text></p>}
+              {n.command && <p><Command>{n.command}</Command></p>}
+              {says && <p className="sg-says">Argo CD says: <Text>{says}</Text></p>}
+            </li>
+          );
+        })}
       </ol>
     </>
   );

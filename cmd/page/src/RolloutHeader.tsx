@@ -1,3 +1,4 @@
+import { Subject } from "./commits";
 import { ask, type Wanted } from "./actions";
 import { Note } from "./Note";
 import { Progress } from "./Progress";
@@ -38,7 +39,7 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
         {!!r.after?.length && <div><dt>Comes after</dt><dd><After of={r.after} /></dd></div>}
         {!!r.waitAfter?.length && <div><dt>Wait for that</dt><dd><Text>{r.waitAfter.join(", ")}</Text></dd></div>}
         {r.track && <div><dt>Tracks by</dt><dd><Text>{r.track}</Text></dd></div>}
-        {!!r.revisions?.length && <div><dt>Compared with</dt><dd><Revisions of={r.revisions} /></dd></div>}
+        {!!r.revisions?.length && <div><dt>Compared with</dt><dd><Revisions of={r.revisions} /><Subject namespace={r.namespace} application={r.steps?.[0]?.applications?.[0]?.name} revisions={r.revisions} /></dd></div>}
       </dl>
       {r.starves && <Note title="Starves">{r.starves}</Note>}
       {r.problems?.map((text) => <Note key={text} title="Problem">{text}</Note>)}

@@ -1,8 +1,12 @@
 import { useCallback, useState } from "react";
+import { Announced } from "./Announced";
 import { ActionDialog } from "./ActionDialog";
 import { ApplicationPanel } from "./ApplicationPanel";
 import { Banner } from "./Banner";
 import { ask, type Wanted } from "./actions";
+import { CommitsContext } from "./commits";
+import { Needs } from "./Needs";
+import { useParameter } from "./route";
 import { RolloutHeader } from "./RolloutHeader";
 import { Steps } from "./Steps";
 import { Text } from "./Text";
@@ -14,9 +18,9 @@ import type { Detail } from "./wire";
 export function RolloutView({ namespace, name }: { namespace: string; name: string }) {
   const live = useRollout(namespace, name);
   const source = useSource();
-  const [opened, setOpened] = useState<string>();
+  const [opened, setOpened] = useParameter("open");
   const [wanted, setWanted] = useState<Wanted>();
-  const close = useCallback(() => setOpened(undefined), []);
+  const close = useCallback(() => setOpened(""), [setOpened]);
   const detail = live.value?.rollout && live.value;
   const may = { annotate: !!source.act && !!detail?.rights?.annotate, refresh: !!source.act && !!detail?.rights?.refresh };
   return (
@@ -24,10 +28,11 @@ export function RolloutView({ namespace, name }: { namespace: string; name: stri
       <Banner live={live} />
       {live.missing && <Nothing name={`${namespace}/${name}`} why={live.missing} />}
       {!detail && !live.missing && <><h1 tabIndex={-1}><Text>{name}</Text></h1><p className="sg-empty">Reading the rollout…</p></>}
+      <Announced>{detail && sentenceOf(detail)}</Announced>
       {detail && (
-        <>
+        <CommitsContext.Provider value={detail.commits ?? none}>
           <RolloutHeader rollout={detail.rollout} mayAnnotate={may.annotate} act={setWanted} />
-          <Next lines={detail.next} />
+          <Needs detail={detail} may={may} act={setWanted} />
           <Steps detail={detail} mayAnnotate={may.annotate} open={setOpened} act={setWanted} />
           <Unselected names={detail.rollout.unselected} />
           {!detail.rollout.alone && <TimelineSection namespace={namespace} name={name} phase={detail.rollout.phase} />}
@@ -37,11 +42,25 @@ export function RolloutView({ namespace, name }: { namespace: string; name: stri
               refresh={may.refresh ? () => setWanted(ask.refresh(namespace, opened)) : undefined}
             />
           )}
-          {wanted && <ActionDialog wanted={wanted} steps={detail.rollout.steps ?? []} close={() => setWanted(undefined)} />}
-        </>
+          {wanted && (
+            <ActionDialog
+              key={JSON.stringify(wanted)} wanted={wanted} steps={detail.rollout.steps ?? []} close={() => setWanted(undefined)}
+              act={setWanted}
+            />
+          )}
+        </CommitsContext.Provider>
       )}
     </>
   );
+}
+
+const none = {};
+
+// sentenceOf is the rollout in a short sentence.
+function sentenceOf({ rollout: r }: Detail): string {
+  const where = r.steps?.length ? (r.step ? `Step ${r.step} of ${r.steps.length}, ` : "All steps done, ") : "";
+  const need = r.needs?.[0];
+  return `${where}${r.done} of ${r.total} done${need ? `. Waits for: ${need.text}` : ""}`;
 }
 
 function Nothing({ name, why }: { name: string; why: string }) {
@@ -50,16 +69,6 @@ function Nothing({ name, why }: { name: string; why: string }) {
       <h1 tabIndex={-1}><Text>{name}</Text> is not here</h1>
       <p><Text>{why}</Text></p>
     </div>
-  );
-}
-
-function Next({ lines }: { lines: Detail["next"] }) {
-  if (!lines?.length) return null;
-  return (
-    <section className="sg-next" aria-labelledby="sg-next">
-      <h2 id="sg-next">What to do</h2>
-      <ol>{lines.map((line, i) => <li key={i}><Text>{line}</Text></li>)}</ol>
-    </section>
   );
 }
 

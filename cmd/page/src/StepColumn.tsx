@@ -5,6 +5,7 @@ import { Sign } from "./Sign";
 import { Text } from "./Text";
 import { Tiles } from "./Tiles";
 import { ask, type Wanted } from "./actions";
+import { plural } from "./words";
 import type { Rollout, Said, Step } from "./wire";
 
 interface Props {
@@ -13,18 +14,22 @@ interface Props {
   said: Record<string, Said>;
   current: boolean;
   words: string;
+  // opened says that it is shown whole although it is done.
+  opened: boolean;
+  toggle: (open: boolean) => void;
   mayAnnotate: boolean;
   open: (application: string) => void;
   act: (wanted: Wanted) => void;
 }
 
 // StepColumn is one step: what it selects, what it deploys, what it waits for, and its Applications.
-export function StepColumn({ rollout, step, said, current, words, mayAnnotate, open, act }: Props) {
+export function StepColumn({ rollout, step, said, current, words, opened, toggle, mayAnnotate, open, act }: Props) {
   const applications = step.applications ?? [];
   const total = applications.length;
   const whole = step.done === total;
   const atWork = applications.some((a) => said[a.name]?.kind === "running");
   const lacks = (reason: string) => step.conditions?.some((c) => !c.met && c.reason === reason);
+  const tiles = <Tiles applications={applications} said={said} words={words} open={open} />;
   const grow = 1 + Math.min(1.5, Math.log10(Math.max(1, total)) / 1.5);
   return (
     <li
@@ -44,7 +49,7 @@ export function StepColumn({ rollout, step, said, current, words, mayAnnotate, o
         <code><Text>{step.selector}</Text></code>
         {step.maxUpdate && <span>maxUpdate <code><Text>{step.maxUpdate}</Text></code></span>}
       </p>
-      <Candidate step={step} />
+      <Candidate namespace={rollout.namespace} step={step} />
       <Conditions of={step.conditions} />
       {mayAnnotate && (
         <div className="sg-buttons">
@@ -61,7 +66,12 @@ export function StepColumn({ rollout, step, said, current, words, mayAnnotate, o
           )}
         </div>
       )}
-      <Tiles applications={applications} said={said} words={words} open={open} />
+      {whole && !words ? (
+        <details className="sg-more" open={opened} onToggle={(e) => e.currentTarget.open !== opened && toggle(e.currentTarget.open)}>
+          <summary>{plural(total, "Application", "Applications")}</summary>
+          {tiles}
+        </details>
+      ) : tiles}
     </li>
   );
 }

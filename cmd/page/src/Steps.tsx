@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { StepColumn } from "./StepColumn";
 import { moveFocus } from "./arrows";
+import { useParameter } from "./route";
 import { useSlash } from "./slash";
 import { kinds, kindWord } from "./words";
 import { Sign } from "./Sign";
@@ -17,9 +18,10 @@ interface Props {
 // Steps are the steps from left to right; one above the other where there is no room.
 export function Steps({ detail, mayAnnotate, open, act }: Props) {
   const { rollout, said } = detail;
-  const [words, setWords] = useState("");
+  const [words, setWords] = useParameter("filter");
+  const [opened, setOpened] = useParameter("step");
   const field = useSlash();
-  const list = useCurrentInView(rollout.step);
+  const list = useCurrentInView(Number(opened) || rollout.step);
   if (!rollout.steps?.length) return null;
   return (
     <section aria-labelledby="sg-steps" className="sg-section">
@@ -37,6 +39,7 @@ export function Steps({ detail, mayAnnotate, open, act }: Props) {
         {rollout.steps.map((step) => (
           <StepColumn
             key={step.number} rollout={rollout} step={step} said={said} current={step.number === rollout.step} words={words}
+            opened={opened === String(step.number)} toggle={(open) => setOpened(open ? String(step.number) : "")}
             mayAnnotate={mayAnnotate} open={open} act={act}
           />
         ))}

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { duration, printable, short } from "./words";
 import { useNow } from "./clock";
+import { useCommit } from "./commits";
 
 // Text is text from the cluster. It is never HTML, and cannot change the direction of what stands beside it.
 export const Text = memo(function Text({ children }: { children: string }) {
@@ -26,11 +27,15 @@ export function Revisions({ of }: { of: string[] | null | undefined }) {
   if (!of?.length) return null;
   return (
     <span className="sg-revisions">
-      {of.map((revision, i) => (
-        <code key={i} title={printable(revision)}>{printable(short(revision))}</code>
-      ))}
+      {of.map((revision, i) => <Revision key={i}>{revision}</Revision>)}
     </span>
   );
+}
+
+function Revision({ children: revision }: { children: string }) {
+  const href = useCommit(revision);
+  const code = <code title={printable(revision)}>{printable(short(revision))}</code>;
+  return href ? <a href={href} target="_blank" rel="noreferrer">{code}</a> : code;
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });

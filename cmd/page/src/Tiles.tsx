@@ -16,7 +16,10 @@ interface Props {
 
 // Tiles are the Applications of a step, in groups, with one stop of the Tab key for all of them.
 export function Tiles({ applications, said, words, open }: Props) {
-  const groups = useMemo(() => groupsOf(matching(applications, said, words), said), [applications, said, words]);
+  const [whole, setWhole] = useState(false);
+  const all = useMemo(() => groupsOf(matching(applications, said, words), said), [applications, said, words]);
+  const groups = useMemo(() => (whole ? all : firstOf(all)), [all, whole]);
+  const count = (of: Group[]) => of.reduce((n, g) => n + g.items.length, 0);
   const [focused, setFocused] = useState<string>();
   const first = groups[0]?.items[0]?.application.name;
   const stop = groups.some((g) => g.items.some((i) => i.application.name === focused)) ? focused : first;
@@ -30,7 +33,7 @@ export function Tiles({ applications, said, words, open }: Props) {
         <div key={group.key} className={`sg-group sg-group-${group.kind}`}>
           <h4>
             <Sign name={group.kind} />
-            {group.items.length} {wordFor(group.kind, group.text)}
+            {group.all} {wordFor(group.kind, group.text)}
             {group.text && <span className="sg-group-text"><Text>{group.text}</Text></span>}
           </h4>
           <ul className={classOf(group)}>
@@ -43,8 +46,24 @@ export function Tiles({ applications, said, words, open }: Props) {
           </ul>
         </div>
       ))}
+      {count(groups) < count(all) && (
+        <p className="sg-buttons"><button type="button" onClick={() => setWhole(true)}>Show all {count(all)}</button></p>
+      )}
     </div>
   );
+}
+
+// most is how many tiles of a step are shown at first.
+const most = 60;
+
+// firstOf are the first tiles: the groups are in the order in which somebody has to look at them.
+function firstOf(groups: Group[]): Group[] {
+  let left = most;
+  return groups.map((g) => {
+    const items = g.items.slice(0, left);
+    left -= items.length;
+    return { ...g, items };
+  });
 }
 
 const many = 80;

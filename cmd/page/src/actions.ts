@@ -14,6 +14,13 @@ type Place = Pick<Rollout, "namespace" | "name">;
 const of = ({ namespace, name }: Place, step?: number) => ({ namespace, name, ...(step && { step }) });
 const where = (r: Place, step?: number) => (step ? `step ${step} of ${r.name}` : r.name);
 
+// undoOf is what takes an action back, as far as something does.
+export function undoOf({ verb, step, ...place }: Action): Wanted | undefined {
+  if (verb === "pause") return ask.resume(place, step);
+  // Nothing takes an approval back; a pause holds what it lets through.
+  return verb === "refresh" ? undefined : ask.pause(place, step);
+}
+
 // ask makes the actions of the buttons.
 export const ask = {
   pause: (r: Place, step?: number): Wanted => ({

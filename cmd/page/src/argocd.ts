@@ -1,4 +1,5 @@
 import { comesAfterOthers, type Resource } from "./host";
+import { Failed } from "./source";
 import type { Action, Answer, Failure } from "./wire";
 
 // Subject is an Application in whose name stepgate is asked.
@@ -6,13 +7,6 @@ export interface Subject {
   namespace: string;
   name: string;
   project: string;
-}
-
-// Failed is an answer that has no facts.
-export class Failed extends Error {
-  constructor(readonly status: number, text: string) {
-    super(text);
-  }
 }
 
 const words: Record<number, string> = {
@@ -85,6 +79,26 @@ export async function theSubject(namespace: string, name: string): Promise<Subje
     if (!(error instanceof Failed) || (error.status !== 403 && error.status !== 404)) throw error;
     throw new Failed(error.status, `Argo CD does not show you the Application ${name}`);
   }
+}
+
+interface Commit {
+  subject: string;
+  author: string;
+}
+
+const commits = new Map<string, Promise<Commit>>();
+
+// theCommit asks Argo CD what a commit is about, and whose it is: once, as it never changes.
+export function theCommit(namespace: string, name: string, revision: string): Promise<Commit> {
+  const known = commits.get(revision);
+  if (known) return known;
+  const path = `api/v1/applications/${encodeURIComponent(name)}/revisions/${encodeURIComponent(revision)}/metadata`
+    + `?appNamespace=${encodeURIComponent(namespace)}`;
+  const asked = json<{ message?: string; author?: string }>(path, {}).then(({ message = "", author = "" }) => (
+    { subject: message.split("\n", 1)[0] ?? "", author: author.replace(/\s*<.*>$/, "") }
+  ));
+  commits.set(revision, asked);
+  return asked;
 }
 
 // Family is an ApplicationSet, and those of its Applications that the user may get, or an Application of none.

@@ -1,6 +1,6 @@
-import { alone, askStepgate, Failed, families, haveDone, mayAct, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
+import { alone, askStepgate, families, haveDone, mayAct, namesOf, theCommit, theSet, theSubject, type Family, type Subject } from "./argocd";
 import { poll, shared } from "./polled";
-import type { Listen, Source, Stop } from "./source";
+import { Failed, type Listen, type Source, type Stop } from "./source";
 import type { Detail, Explained, Overview, Row, Status } from "./wire";
 
 const rolloutEvery = 5_000;
@@ -47,6 +47,8 @@ export function argocdSource(find: Find): Source {
     },
     explain: async (namespace, name) => askStepgate<Explained>("explanation", await theSubject(namespace, name)),
     act: async (action) => firstOf(await find(action.namespace, action.name), (s) => haveDone(action, s)),
+    commit: theCommit,
+    argocd: new URL(".", document.baseURI).href.replace(/\/$/, ""),
     href: (namespace, name) =>
       `${window.location.pathname}${window.location.search}#/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`,
   };

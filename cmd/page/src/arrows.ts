@@ -17,7 +17,7 @@ export function moveFocus(e: KeyboardEvent<HTMLElement>): void {
 }
 
 function tilesIn(within: Element): HTMLElement[] {
-  return [...within.querySelectorAll<HTMLElement>("[data-tile]")];
+  return [...within.querySelectorAll<HTMLElement>("[data-tile]")].filter((tile) => tile.offsetParent !== null);
 }
 
 function edge(key: string, from: HTMLElement): HTMLElement | undefined {

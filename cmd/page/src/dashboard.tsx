@@ -2,41 +2,34 @@ import { useEffect, useMemo, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { Page } from "./Page";
 import { SourceContext } from "./source";
-import { httpSource } from "./http";
-import { dropToken, takeToken } from "./token";
+import { httpSource, takeToken } from "./http";
 import "./theme.css";
 import "./parts.css";
 import "./rollout.css";
 import "./dialog.css";
 import "./page.css";
 
-const given = takeToken();
-
 function Dashboard() {
-  const [token, setToken] = useState(given);
+  // A browser that has been given the key needs no token: in other tabs, and when the program begins again.
+  const [allowed, setAllowed] = useState<boolean>();
   useEffect(() => {
+    const open = () => void takeToken().then(() => setAllowed(true));
+    open();
     // A new address in the same window does not load the page again: only its fragment differs.
-    const changed = () => setToken(takeToken());
-    window.addEventListener("hashchange", changed);
-    return () => window.removeEventListener("hashchange", changed);
+    window.addEventListener("hashchange", open);
+    return () => window.removeEventListener("hashchange", open);
   }, []);
-  const source = useMemo(() => {
-    const refused = () => {
-      dropToken();
-      setToken(null);
-    };
-    return token ? httpSource(token, refused) : null;
-  }, [token]);
-  if (!source) return <NoToken />;
+  const source = useMemo(() => httpSource(() => setAllowed(false)), []);
+  if (allowed === undefined) return null;
+  if (!allowed) return <NoKey />;
   return <SourceContext.Provider value={source}><Page /></SourceContext.Provider>;
 }
 
-function NoToken() {
+function NoKey() {
   return (
     <main className="sg-message">
-      <h1>Start stepgate dashboard again</h1>
-      <p>This page has no valid token. A token lasts as long as the <code>stepgate dashboard</code> that made it.</p>
-      <p>Run this, and open the address that it prints:</p>
+      <h1>Open the address of stepgate dashboard</h1>
+      <p>This browser has no key yet, or an old one. It gets one for seven days from the address that this prints:</p>
       <pre>stepgate dashboard</pre>
     </main>
   );

@@ -12,6 +12,8 @@ export interface Group {
   // text is what is said of all of them, if that is the same.
   text: string;
   compact: boolean;
+  // all is how many it has; items may be the first of them.
+  all: number;
   items: Item[];
 }
 
@@ -40,7 +42,7 @@ export function groupsOf(applications: Application[], said: Record<string, Said>
 
 function split(kind: Kind, items: Item[]): Group[] {
   if (items.length === 0) return [];
-  if (kind === "done") return [{ key: kind, kind, text: "", compact: true, items }];
+  if (kind === "done") return [{ key: kind, kind, text: "", compact: true, all: items.length, items }];
   const byText = new Map<string, Item[]>();
   for (const item of items) {
     const same = byText.get(item.text);
@@ -51,8 +53,8 @@ function split(kind: Kind, items: Item[]): Group[] {
   const groups: Group[] = [];
   for (const [text, same] of byText) {
     if (same.length < many) single.push(...same);
-    else groups.push({ key: `${kind} ${text}`, kind, text, compact: true, items: same });
+    else groups.push({ key: `${kind} ${text}`, kind, text, compact: true, all: same.length, items: same });
   }
-  if (single.length > 0) groups.unshift({ key: kind, kind, text: "", compact: false, items: single });
+  if (single.length > 0) groups.unshift({ key: kind, kind, text: "", compact: false, all: single.length, items: single });
   return groups;
 }

@@ -1,36 +1,40 @@
-import type { Listen, Live, Source, Stop } from "./source";
-import { textOf } from "./source";
-import { events } from "./sse";
+import { poll } from "./polled";
 import { hrefOf } from "./route";
+import { Failed, type Source } from "./source";
 import type { Action, Answer, Detail, Explained, Failure, Overview, Timeline } from "./wire";
 
-const firstPause = 1_000;
-const longestPause = 15_000;
+// every is how often a tab asks whether something has changed. The server judges once per change, for all tabs.
+const every = 1_000;
+// The server wants this header: pages of other sites cannot send it.
+const page = { "Stepgate-Page": "1" };
 
-class Unauthorised extends Error {}
-class Missing extends Error {}
-
-// httpSource asks the server of `stepgate dashboard`. refused is called when it does not know the token.
-export function httpSource(token: string, refused: () => void): Source {
-  const headers = { Authorization: `Bearer ${token}` };
-
+// httpSource asks the server of `stepgate dashboard`. refused is called when this browser has no key.
+export function httpSource(refused: () => void): Source {
   async function ask(path: string, init: RequestInit = {}): Promise<Response> {
-    const response = await fetch(path, { ...init, headers: { ...headers, ...init.headers }, cache: "no-store" });
-    if (response.ok) return response;
-    if (response.status === 401) {
-      refused();
-      throw new Unauthorised("the server does not know this page's token");
-    }
-    const text = await failureOf(response);
-    throw response.status === 404 ? new Missing(text) : new Error(text);
+    const response = await asked(path, init);
+    if (response.ok || response.status === 304) return response;
+    if (response.status === 401) refused();
+    throw new Failed(response.status, await failureOf(response), response.status === 404);
   }
 
   const json = async <T>(path: string): Promise<T> => (await ask(path)).json() as Promise<T>;
 
+  // changes gives what an address shows where that is not what it showed before.
+  function changes<T>(path: string): (signal: AbortSignal) => Promise<T | undefined> {
+    let tag = "";
+    return async (signal) => {
+      const had = tag;
+      tag = "";
+      const response = await ask(path, { signal, headers: had ? { "If-None-Match": had } : {} });
+      const value = response.status === 304 ? undefined : ((await response.json()) as T);
+      tag = value ? response.headers.get("ETag") ?? "" : had;
+      return value;
+    };
+  }
+
   return {
-    overview: (listen) => follow<Overview>((init) => ask("api/overview", init), listen),
-    rollout: (namespace, name, listen) =>
-      follow<Detail>((init) => ask(pathOf("api/rollouts", namespace, name), init), listen),
+    overview: (listen) => poll(every, changes<Overview>("api/overview"), listen),
+    rollout: (namespace, name, listen) => poll(every, changes<Detail>(pathOf("api/rollouts", namespace, name)), listen),
     explain: (namespace, name) => json<Explained>(pathOf("api/applications", namespace, name)),
     timeline: (namespace, name) => json<Timeline>(pathOf("api/timelines", namespace, name)),
     act: async (action: Action) => {
@@ -39,6 +43,25 @@ export function httpSource(token: string, refused: () => void): Source {
     },
     href: hrefOf,
   };
+}
+
+// takeToken takes the token out of the address, where somebody could read it or copy it by mistake, and gets this browser
+// the key for it.
+export async function takeToken(): Promise<void> {
+  const token = new URLSearchParams(window.location.hash.slice(1)).get("token");
+  if (!token) return;
+  history.replaceState(null, "", window.location.pathname + window.location.search + "#/");
+  const init = { method: "POST", headers: { Authorization: `Bearer ${token}` } };
+  // Where it is not the token, the next request says what to do.
+  await asked("api/session", init).catch(() => undefined);
+}
+
+async function asked(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { ...init, headers: { ...page, ...init.headers }, cache: "no-store" });
+  } catch (error) {
+    throw error instanceof TypeError ? new Failed(0, "stepgate dashboard does not answer") : error;
+  }
 }
 
 function pathOf(under: string, namespace: string, name: string): string {
@@ -51,67 +74,4 @@ async function failureOf(response: Response): Promise<string> {
   } catch {
     return `the server answers ${response.status} ${response.statusText}`;
   }
-}
-
-// follow reads a stream, and begins again when it ends, after pauses that grow. The last value stays.
-function follow<T extends { at: string; problem?: string }>(
-  open: (init: RequestInit) => Promise<Response>,
-  listen: Listen<T>,
-): Stop {
-  const abort = new AbortController();
-  let live: Live<T> = {};
-  let pause = firstPause;
-  const tell = (next: Live<T>) => {
-    live = next;
-    if (!abort.signal.aborted) listen(live);
-  };
-
-  async function read() {
-    const response = await open({ signal: abort.signal });
-    if (!response.body) throw new Error("the answer is empty");
-    for await (const data of events(response.body)) {
-      const value = JSON.parse(data) as T;
-      pause = firstPause;
-      tell(value.problem ? { value: kept(live.value, value), goodAt: live.goodAt } : { value, goodAt: value.at });
-    }
-    throw new Error("the connection to stepgate dashboard has ended");
-  }
-
-  async function loop() {
-    while (!abort.signal.aborted) {
-      try {
-        await read();
-      } catch (error) {
-        if (abort.signal.aborted || error instanceof Unauthorised) return;
-        if (error instanceof Missing) tell({ missing: error.message });
-        else tell({ ...live, lost: error instanceof TypeError ? "stepgate dashboard does not answer" : textOf(error) });
-      }
-      await waited(pause, abort.signal);
-      pause = Math.min(pause * 2, longestPause);
-    }
-  }
-
-  void loop();
-  return () => abort.abort();
-}
-
-// kept is the news of a problem with what was known before it.
-function kept<T extends object>(before: T | undefined, news: T): T {
-  const empty = (v: unknown) => v === null || v === undefined || (Array.isArray(v) && v.length === 0);
-  const told = Object.entries(news).filter(([, v]) => !empty(v));
-  return { ...before, ...Object.fromEntries(told) } as T;
-}
-
-function waited(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      window.removeEventListener("online", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal.addEventListener("abort", end);
-    window.addEventListener("online", end);
-  });
 }

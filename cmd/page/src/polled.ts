@@ -1,6 +1,4 @@
-import type { Listen, Live, Stop } from "./source";
-import { Failed } from "./argocd";
-import { textOf } from "./source";
+import { Failed, textOf, type Listen, type Live, type Stop } from "./source";
 
 // shared gives every listener the values of one poll, which lasts as long as somebody listens.
 export function shared<T>(start: (listen: Listen<T>) => Stop): (listen: Listen<T>) => Stop {
@@ -23,34 +21,59 @@ export function shared<T>(start: (listen: Listen<T>) => Stop): (listen: Listen<T
   };
 }
 
-// poll asks again and again while somebody looks at the page. The last value stays.
-export function poll<T extends { at: string }>(every: number, ask: (signal: AbortSignal) => Promise<T>, listen: Listen<T>): Stop {
+const longestPause = 15_000;
+
+// poll asks again and again while somebody looks at the page; seldomer while there is no answer. The last value stays.
+// An answer without a value says that it is still so.
+export function poll<T extends { at: string; problem?: string }>(
+  every: number, ask: (signal: AbortSignal) => Promise<T | undefined>, listen: Listen<T>,
+): Stop {
   const abort = new AbortController();
   let live: Live<T> = {};
+  let goodAt: string | undefined;
+  let pause = every;
   let timer: ReturnType<typeof setTimeout> | undefined;
+
+  // next is what there is to tell; nothing if it is still so.
+  async function next(): Promise<Live<T> | undefined> {
+    try {
+      const value = await ask(abort.signal);
+      pause = every;
+      const now = value ?? live.value;
+      if (!now?.problem) goodAt = value?.at ?? new Date().toISOString();
+      if (!value) return live.lost ? { value: live.value, goodAt } : undefined;
+      return { value: value.problem ? kept(live.value, value) : value, goodAt };
+    } catch (error) {
+      pause = Math.max(every, Math.min(pause * 2, longestPause));
+      if (error instanceof Failed && error.missing) return { missing: error.message };
+      return { value: live.value, goodAt, lost: textOf(error) };
+    }
+  }
 
   async function look() {
     clearTimeout(timer);
-    if (!document.hidden) {
-      try {
-        const value = await ask(abort.signal);
-        live = { value, goodAt: value.at };
-      } catch (error) {
-        live = error instanceof Failed && error.status === 403 ? { missing: error.message } : { ...live, lost: textOf(error) };
-      }
-    }
+    const news = document.hidden ? undefined : await next();
     if (abort.signal.aborted) return;
-    if (live.value || live.lost || live.missing) listen(live);
+    if (news) listen((live = news));
     clearTimeout(timer);
-    timer = setTimeout(() => void look(), every);
+    timer = setTimeout(() => void look(), pause);
   }
 
   const seen = () => document.hidden || void look();
   document.addEventListener("visibilitychange", seen);
+  window.addEventListener("online", seen);
   void look();
   return () => {
     abort.abort();
     clearTimeout(timer);
     document.removeEventListener("visibilitychange", seen);
+    window.removeEventListener("online", seen);
   };
+}
+
+// kept is the news of a problem with what was known before it.
+function kept<T extends object>(before: T | undefined, news: T): T {
+  const empty = (v: unknown) => v === null || v === undefined || (Array.isArray(v) && v.length === 0);
+  const told = Object.entries(news).filter(([, v]) => !empty(v));
+  return { ...before, ...Object.fromEntries(told) } as T;
 }

@@ -23,6 +23,10 @@ export interface Source {
   timeline?(namespace: string, name: string): Promise<Timeline>;
   // act is absent where nothing may be written.
   act?(action: Action): Promise<Answer>;
+  // commit is absent where nobody knows what a commit is about.
+  commit?(namespace: string, application: string, revision: string): Promise<{ subject: string; author: string }>;
+  // argocd is the address of Argo CD's UI, where it is not in the facts.
+  argocd?: string;
   // href is the address of a rollout's view.
   href(namespace: string, name: string): string;
 }
@@ -71,6 +75,13 @@ export function useAsked<T>(ask: () => Promise<T>, key: string): Asked<T> {
     };
   }, [key]);
   return asked;
+}
+
+// Failed is an answer that has no facts. missing says that there is no such object, or none that the user may get.
+export class Failed extends Error {
+  constructor(readonly status: number, text: string, readonly missing = status === 403) {
+    super(text);
+  }
 }
 
 export function textOf(error: unknown): string {

@@ -19,14 +19,15 @@ export interface Row {
   done: number;
   total: number;
   since?: string;
-  urgency: string;
+  urgency: Urgency;
   need?: Need;
   more?: number;
-  waitingFor?: string;
   revisions?: string[];
 }
 
 export type Phase = "Complete" | "Progressing" | "Waiting" | "NoSteps";
+
+export type Urgency = "NeedsYou" | "WaitsByItself" | "Running" | "Complete";
 
 export interface Need {
   reason: string;
@@ -48,8 +49,9 @@ export interface Detail {
   problem?: string;
   rollout: Rollout;
   said: Record<string, Said>;
-  next?: string[];
   rights: Rights;
+  commits?: Record<string, string>;
+  argocd?: string;
 }
 
 export interface Rollout {
@@ -60,7 +62,6 @@ export interface Rollout {
   steps: Step[] | null;
   done: number;
   total: number;
-  blockers?: Blocker[];
   needs?: Need[];
   since?: string;
   revisions?: string[];
@@ -121,6 +122,7 @@ export interface Application {
   detail?: string;
   notCounted?: string;
   syncing?: boolean;
+  need?: number;
   mayStart?: boolean;
   waitsFor?: string[];
   held?: string;
@@ -137,6 +139,13 @@ export interface Believed {
   since?: string;
 }
 
+export interface After {
+  name: string;
+  done: boolean;
+  older?: boolean;
+  blockers?: Blocker[];
+}
+
 export interface Blocker {
   application: string;
   cluster?: string;
@@ -145,13 +154,6 @@ export interface Blocker {
   detail?: string;
   do: string;
   says?: string;
-}
-
-export interface After {
-  name: string;
-  done: boolean;
-  older?: boolean;
-  blockers?: Blocker[];
 }
 
 export interface Said {
@@ -185,6 +187,8 @@ export interface Explanation {
   reason?: string;
   means?: string;
   do?: string;
+  needs?: Need[];
+  own?: Need[];
   blockers?: Blocker[];
   conditions?: Condition[];
   revisions?: string[];

@@ -1,4 +1,4 @@
-import type { Candidate, Kind, Phase, Verdict } from "./wire";
+import type { Candidate, Kind, Phase, Row, Urgency, Verdict } from "./wire";
 
 export type SignName = Kind | "warning";
 
@@ -33,6 +33,29 @@ export const phaseWord: Record<Phase, string> = {
   Waiting: "Waiting",
   NoSteps: "No steps",
 };
+
+// urgencies are in the order in which somebody has to act.
+export const urgencies: Urgency[] = ["NeedsYou", "WaitsByItself", "Running", "Complete"];
+
+export const urgencyWord: Record<Urgency, string> = {
+  NeedsYou: "Needs you",
+  WaitsByItself: "Waits by itself",
+  Running: "Running",
+  Complete: "Complete",
+};
+
+export const urgencySign: Record<Urgency, SignName> = {
+  NeedsYou: "warning",
+  WaitsByItself: "waits",
+  Running: "running",
+  Complete: "done",
+};
+
+// reasonOf says what a rollout waits for first, and how much more there is.
+export function reasonOf({ need, more, status }: Row): string {
+  if (need) return more ? `${need.text} (+${more} more)` : need.text;
+  return status;
+}
 
 export const verdictWord: Record<Verdict, string> = {
   InOrder: "in order",
@@ -69,9 +92,13 @@ export function plural(n: number, one: string, many: string): string {
   return `${n} ${n === 1 ? one : many}`;
 }
 
-// printable replaces the characters that could garble the line: control characters, and those that turn its direction.
+// printable shows the characters that cannot be seen, or that turn the direction of the line, by their number.
 export function printable(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+  return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0]/gu, numbered);
+}
+
+function numbered(character: string): string {
+  return `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`;
 }
 
 // duration is a time span as the command line writes it; the seconds count only while they matter.
