@@ -278,7 +278,7 @@ func TestTheSameWordsAsTheCommandLine(t *testing.T) {
 	want := rollout.Judge(preview.Outlook(w.Sets()[0]))
 
 	d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "prod")
-	shown := dashboard.DetailAt(want, d.At)
+	shown := dashboard.DetailAt(want, d.At, d.Rights)
 	g.Expect(mustJSON(d.Rollout)).To(MatchJSON(mustJSON(shown.Rollout)))
 	g.Expect(d.Rollout.Steps[2].Applications[0].WaitsFor).To(BeEmpty(), "a sentence names the first ones")
 	g.Expect(d.Rollout.Needs).To(Equal(want.Needs))

@@ -164,7 +164,7 @@ func TestGetAndWait(t *testing.T) {
 	defer func() { _ = watch.Process.Kill() }()
 	r.Eventually(watched.String).Should(
 		ContainSubstring(
-			"Progressing, step 1/3, 0 of 3 done, waiting for engineering-dev-guestbook (NotHealthy: Progressing)\n",
+			"Progressing, step 1/3, 0 of 3 done, waiting for: engineering-dev-guestbook (NotHealthy: Progressing)\n",
 		),
 	)
 	whole, wholeOut := r.command("wait", "guestbook", "--revision", guestbook.NewCommit[:7])

@@ -1,11 +1,11 @@
 package integration
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,6 +24,7 @@ import (
 type board struct {
 	*rollout
 	address, token string
+	client         *http.Client
 }
 
 var dashboardAddress = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(\S+)\. `)
@@ -38,7 +39,7 @@ func (r *rollout) dashboard(args ...string) *board {
 func (r *rollout) dashboardWith(variables []string, args ...string) *board {
 	r.t.Helper()
 	command, out := r.command(append([]string{"dashboard", "--port", "0"}, args...)...)
-	command.Env = append(os.Environ(), variables...)
+	command.Env = append(append(os.Environ(), "XDG_CACHE_HOME="+r.t.TempDir()), variables...)
 	errors := &process.Output{}
 	command.Stderr = errors
 	r.Expect(command.Start()).To(Succeed())
@@ -48,29 +49,37 @@ func (r *rollout) dashboardWith(variables []string, args ...string) *board {
 	})
 	r.Eventually(out.String).Should(MatchRegexp(dashboardAddress.String()), errors.String)
 	found := dashboardAddress.FindStringSubmatch(out.String())
-	return &board{rollout: r, address: found[1], token: found[2]}
+	jar, err := cookiejar.New(nil)
+	r.Expect(err).NotTo(HaveOccurred())
+	b := &board{rollout: r, address: found[1], token: found[2], client: &http.Client{Jar: jar}}
+	response := b.send(http.MethodPost, "/api/session", nil, "Authorization", "Bearer "+b.token)
+	r.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
+	return b
 }
 
 func (b *board) call(method, path string, body any) *http.Response {
+	b.t.Helper()
+	return b.send(method, path, body, "Stepgate-Page", "1")
+}
+
+func (b *board) send(method, path string, body any, header, value string) *http.Response {
 	b.t.Helper()
 	text, err := json.Marshal(body)
 	b.Expect(err).NotTo(HaveOccurred())
 	request, err := http.NewRequestWithContext(b.ctx, method, b.address+path, bytes.NewReader(text))
 	b.Expect(err).NotTo(HaveOccurred())
-	request.Header.Set("Authorization", "Bearer "+b.token)
-	response, err := http.DefaultClient.Do(request)
+	request.Header.Set(header, value)
+	response, err := b.client.Do(request)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
 
-// get reads an answer, or the first event of a stream.
 func (b *board) get(path string, into any) {
 	b.t.Helper()
-	response := b.call(http.MethodGet, path, nil)
-	line, err := bufio.NewReader(response.Body).ReadString('\n')
+	text, err := io.ReadAll(b.call(http.MethodGet, path, nil).Body)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), into)).To(Succeed(), line)
+	b.Expect(json.Unmarshal(text, into)).To(Succeed(), string(text))
 }
 
 // detail is the rollout guestbook.
@@ -98,16 +107,12 @@ func TestTheDashboardShowsWhatTheCommandLineSays(t *testing.T) {
 	b.get("/api/overview", &all)
 	b.Expect(all.Problem).To(BeEmpty())
 	b.Expect(all.Rows).To(HaveLen(1))
-	b.Expect(all.Rows[0].WaitingFor).To(Equal("engineering-dev-guestbook (NotHealthy: Progressing)"))
-	b.Expect(r.ask("get").out).To(ContainSubstring(all.Rows[0].WaitingFor))
+	b.Expect(all.Rows[0].Need.Text).To(Equal("engineering-dev-guestbook (NotHealthy: Progressing)"))
+	b.Expect(r.ask("get").out).To(ContainSubstring(all.Rows[0].Need.Text))
 
-	stream := bufio.NewReader(b.call(http.MethodGet, "/api/rollouts/"+b.namespace+"/guestbook", nil).Body)
 	r.refreshed("dev")
 	b.Eventually(func(g Gomega) {
-		line, err := stream.ReadString('\n')
-		g.Expect(err).NotTo(HaveOccurred())
-		var d dashboard.Detail
-		g.Expect(json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &d)).To(Succeed())
+		d := b.detail()
 		g.Expect(d.Said["engineering-dev-guestbook"].Text).To(Equal("done"))
 		g.Expect(d.Said["engineering-prod-guestbook"].Text).To(Equal("waits for engineering-qa-guestbook"))
 	}).Should(Succeed())
