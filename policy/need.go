@@ -92,10 +92,19 @@ func (d *Decision) actor() Actor {
 
 // Need is what a blocker of a target of an ApplicationSet says.
 func (b *Blocker) Need(set string) Need {
-	return Need{
+	n := Need{
 		Reason: b.Reason, Actor: b.actor(), ApplicationSet: set, Step: b.Step, Application: b.Named(), Text: b.text(),
 		Do: b.WayOut(), Until: b.NotBefore,
 	}
+	if b.Reason != NotHealthy || b.Next != "" {
+		return n
+	}
+	both, one := NotHealthy.wayOut("", b.Named()), "wait until "+b.Named()+" is Healthy"
+	if n.Actor == You {
+		one = "repair what is not Healthy: argocd app get " + b.Named()
+	}
+	n.Do = strings.Replace(n.Do, both, one, 1)
+	return n
 }
 
 // text names it with its reason: guestbook-qa (NotHealthy: Degraded).
@@ -122,7 +131,7 @@ func (b *Blocker) actor() Actor {
 func (b *Blocker) working() bool {
 	switch b.Reason {
 	case NotHealthy:
-		return b.Detail == "Progressing" || b.Detail == neverLookedAt
+		return strings.HasSuffix(b.Detail, "Progressing") || b.Detail == neverLookedAt
 	case NotGenerated:
 		return b.Detail == notThere
 	case NotCompleted:

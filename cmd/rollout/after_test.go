@@ -18,6 +18,10 @@ import (
 func infra(text string) (*argo.ApplicationSet, []*argo.Application) {
 	set, apps := scene(text)
 	set.Name, set.UID = "infra", "infra"
+	for i := range set.Status.ApplicationStatus {
+		recorded := &set.Status.ApplicationStatus[i]
+		recorded.Application = strings.Replace(recorded.Application, "guestbook", "infra", 1)
+	}
 	for _, app := range apps {
 		app.Name, app.UID = strings.Replace(app.Name, "guestbook", "infra", 1), "infra-"+app.UID
 		app.OwnerReferences[0].Name, app.OwnerReferences[0].UID = "infra", "infra"
