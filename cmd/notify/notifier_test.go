@@ -45,7 +45,7 @@ var told = map[string]struct {
 }{
 	"a step waits for half an hour": {
 		is: atWork, after: 26 * time.Minute,
-		want: []string{"step 2 of argocd/guestbook has waited for 30 minutes (at 78de5d3): guestbook-dev (NotHealthy: Progressing). Next: wait until guestbook-dev is Healthy, or repair it\n" +
+		want: []string{"step 2 of argocd/guestbook has waited for 30 minutes (at 78de5d3): guestbook-dev (NotHealthy: Progressing). Next: wait until guestbook-dev is Healthy\n" +
 			"stepgate explain guestbook-qa -n argocd"},
 	},
 	"a step that has waited for less": {is: atWork, after: 25 * time.Minute},
@@ -65,7 +65,7 @@ var told = map[string]struct {
 	},
 	"a failed Application stops the rollout": {
 		is: broken,
-		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (NotHealthy: Degraded). Next: wait until guestbook-dev is Healthy, or repair it\n" +
+		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (NotHealthy: Degraded). Next: repair what is not Healthy: argocd app get guestbook-dev\n" +
 			"stepgate explain guestbook-dev -n argocd"},
 	},
 	"a failed sync stops the rollout": {
@@ -80,7 +80,7 @@ var told = map[string]struct {
 			"prod-2=Healthy/OutOfSync@new:Pending", annotations: map[string]string{"stepgate.io/max-failures": "0"},
 		want: []string{"step 3 of argocd/guestbook is stopped (at 78de5d3): step 3 of ApplicationSet argocd/guestbook may not go on: 1 Application of it failed, and 0 may: " +
 			"guestbook-prod-1 (TooManyFailures: Degraded). Next: repair them, or deploy another revision; " +
-			"guestbook-prod-1 (NotHealthy: Degraded). Next: wait until guestbook-prod-1 is Healthy, or repair it\nstepgate explain guestbook-prod-2 -n argocd"},
+			"guestbook-prod-1 (NotHealthy: Degraded). Next: repair what is not Healthy: argocd app get guestbook-prod-1\nstepgate explain guestbook-prod-2 -n argocd"},
 	},
 	"a failed Application that is being repaired": {is: strings.Replace(broken, ":Progressing", ":Progressing+op", 1)},
 	"everything is done": {
