@@ -129,15 +129,8 @@ func (b *Blocker) actor() Actor {
 
 // working reports whether it is on its way although nothing of it is compared or synced.
 func (b *Blocker) working() bool {
-	switch b.Reason {
-	case NotHealthy:
-		return strings.HasSuffix(b.Detail, "Progressing") || b.Detail == neverLookedAt
-	case NotGenerated:
-		return b.Detail == notThere
-	case NotCompleted:
-		return b.Detail == "hydration: Hydrating"
-	}
-	return false
+	return b.Reason == NotHealthy && (strings.HasSuffix(b.Detail, "Progressing") || b.Detail == neverLookedAt) ||
+		b.Reason == NotGenerated && b.Detail == notThere || b.Reason == NotCompleted && b.Detail == "hydration: Hydrating"
 }
 
 // NeverSynced is the need of an Application of which the rule says that it may sync, and that nobody syncs.
@@ -152,7 +145,8 @@ func (b *Blocker) NeverSynced(set string) Need {
 func (d Decision) Due() Need {
 	return Need{
 		Reason: d.Reason, Actor: ArgoCD, ApplicationSet: d.ApplicationSet, Step: d.Step, Application: d.Application,
-		Text: d.Application + " (it may start)", Do: "wait until Argo CD starts it, or start it: argocd app sync " + d.Application,
+		Text: d.Application + " (it may start)",
+		Do:   "wait until Argo CD starts it, or start it: argocd app sync " + d.Application,
 	}
 }
 

@@ -36,7 +36,8 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g.Expect(events).To(HaveLen(1))
 	g.Expect([]string{events[0].Type, events[0].Reason}).To(Equal([]string{"Normal", "SyncHeld"}))
 	g.Expect(events[0].Note).To(And(
-		ContainSubstring("dev (NotHealthy: Progressing)"), HaveSuffix(". Nobody has to do anything: the sync starts by itself"),
+		ContainSubstring("dev (NotHealthy: Progressing)"),
+		HaveSuffix(". Nobody has to do anything: the sync starts by itself"),
 	))
 	write()
 	g.Expect(trial.posted()).To(BeEmpty(), "one Event for one reason")

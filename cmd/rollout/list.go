@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// Lines shows each rollout in one line. Those of several namespaces have a column for it. wide adds the revision and
+// Lines shows each rollout in one line, those first about which somebody has to do something. Those of several namespaces have a column for it. wide adds the revision and
 // never cuts.
 func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []string {
 	columns := []screen.Column{
@@ -27,7 +28,10 @@ func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []st
 		columns = columns[1:]
 	}
 	var rows [][]screen.Cell
-	for _, r := range l.Items {
+	sorted := slices.SortedStableFunc(slices.Values(l.Items), func(a, b *Rollout) int {
+		return cmp.Compare(a.Urgency().rank(), b.Urgency().rank())
+	})
+	for _, r := range sorted {
 		row := []screen.Cell{
 			screen.Text(r.Namespace), screen.Text(r.Name), screen.Text(r.step()),
 			screen.Text(fmt.Sprintf("%d/%d", r.Done, r.Total)), r.status(),
@@ -65,9 +69,11 @@ func (r *Rollout) Status() string {
 
 // status is Status with signs.
 func (r *Rollout) status() screen.Cell {
-	text := r.Status()
-	if r.Alone {
-		text = "Alone"
+	text := map[Urgency]string{
+		NeedsYou: "Needs you", WaitsByItself: "Waits", AtWork: "Running", Finished: string(r.Phase),
+	}[r.Urgency()]
+	if r.paused() {
+		text += ", paused"
 	}
 	cell := screen.Cell{Text: sign(r.Phase) + " " + text, Style: style(r.Phase)}
 	if len(r.Exempt) > 0 {

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepgate/stepgate/cmd/screen"
@@ -143,6 +144,11 @@ func (r *Rollout) WaitingFor() string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// rank orders urgencies.
+func (u Urgency) rank() int {
+	return slices.Index([]Urgency{NeedsYou, WaitsByItself, AtWork, Finished}, u)
 }
 
 // Urgency says who has to do something about it.

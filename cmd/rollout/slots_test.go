@@ -45,8 +45,8 @@ func TestMaxUpdateIsShown(t *testing.T) {
 	known.Add(set, apps...)
 	r := rollout.Judge(keeping(known, nil).Outlook(known.Sets()[0]))
 	g.Expect(r.Problems).To(BeEmpty())
-	g.Expect(r.Line()).To(Equal("argocd/guestbook: Progressing, step 3/3, 2 of 6 done, waiting for: guestbook-prod-1 (NotHealthy: " +
-		"Progressing)"))
+	g.Expect(r.Line()).To(Equal("argocd/guestbook: Progressing, step 3/3, 2 of 6 done, waiting for: " +
+		"guestbook-prod-1 (NotHealthy: Progressing)"))
 	g.Expect(r.Steps[2].Applications[1].Sentence()).To(Equal(
 		"waits: MaxUpdateReached: its maxUpdate is 1: guestbook-prod-1 (NotHealthy: Progressing)"))
 	expectTree(t, "max-update", r)

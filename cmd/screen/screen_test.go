@@ -25,15 +25,15 @@ NAME                                 DONE   WHY
 guestbook-production-europe-west-17  3/4    waits for something that has a long name
 dev                                  10/10
 `},
-		"the last column is cut first": {screen.Screen{Width: 60}, `
-NAME                                 DONE   WHY
-guestbook-production-europe-west-17  3/4    waits for somet…
-dev                                  10/10
+		"the name is cut first": {screen.Screen{Width: 60}, `
+NAME                  DONE   WHY
+guestbook…pe-west-17  3/4    waits for something that has a…
+dev                   10/10
 `},
-		"then the others, names in the middle": {screen.Screen{Width: 40}, `
-NAME                     DONE   WHY
-guestbook-p…ope-west-17  3/4    waits f…
-dev                      10/10
+		"and then what is read": {screen.Screen{Width: 40}, `
+NAME                  DONE   WHY
+guestbook…pe-west-17  3/4    waits for …
+dev                   10/10
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

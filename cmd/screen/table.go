@@ -8,6 +8,9 @@ const gap = 2
 // shortest is the least width to which a column is cut.
 const shortest = 8
 
+// nameable is the width from which on a text that is cut in the middle can be told apart.
+const nameable = 20
+
 // Cell is a text with a style.
 type Cell struct {
 	Text  string
@@ -22,7 +25,7 @@ type Column struct {
 	// Title is its heading; a table without titles has no line for them.
 	Title string
 	// Cuts says how its cells are shortened where the screen is too narrow: not at all, at the end, or in the middle.
-	// The last columns that can be cut are cut first.
+	// The widest ones are cut first.
 	Cuts Cuts
 }
 
@@ -67,15 +70,30 @@ func (s Screen) widths(indent int, columns []Column, rows [][]Cell) []int {
 	for _, w := range widths {
 		total += w
 	}
-	for i := len(columns) - 1; i >= 0 && s.Width > 0 && total > s.Width; i-- {
-		if columns[i].Cuts == Never || widths[i] <= shortest {
-			continue
+	for ; s.Width > 0 && total > s.Width; total-- {
+		i := widest(columns, widths)
+		if i < 0 {
+			break
 		}
-		narrower := max(shortest, widths[i]-(total-s.Width))
-		total -= widths[i] - narrower
-		widths[i] = narrower
+		widths[i]--
 	}
 	return widths
+}
+
+// widest is the column that is to be cut next; -1 if none can be. Of a text that is cut in the middle, less has to be
+// seen than of one that is read.
+func widest(columns []Column, widths []int) int {
+	found, most := -1, 0
+	for i, c := range columns {
+		weight := map[Cuts]int{AtEnd: 2, InMiddle: 3}[c.Cuts] * widths[i]
+		if c.Cuts == InMiddle && widths[i] <= nameable {
+			weight = 1 // only if nothing else is left to be cut
+		}
+		if widths[i] > shortest && weight > most {
+			found, most = i, weight
+		}
+	}
+	return found
 }
 
 func (s Screen) line(indent int, columns []Column, widths []int, row []Cell) string {

@@ -264,5 +264,6 @@ func TestActions(t *testing.T) {
 	_, err = helm.Run(t.Context(), append(args, "--set=reporter.serviceAccount.name=another")...)
 	g.Expect(err).To(MatchError(ContainSubstring("with ui.actions.enabled it has to be stepgate-reporter")))
 	_, err = helm.Run(t.Context(), append(args, "--kube-version=1.28")...)
-	g.Expect(err).To(MatchError(ContainSubstring("ui.actions.enabled: it needs ValidatingAdmissionPolicy (Kubernetes 1.30)")))
+	g.Expect(err).To(MatchError(ContainSubstring("ui.actions.enabled: it needs ValidatingAdmissionPolicy " +
+		"(Kubernetes 1.30)")))
 }

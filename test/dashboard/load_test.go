@@ -157,7 +157,9 @@ func TestTheLoadOfTabs(t *testing.T) {
 		}
 		g.Eventually(tt.events.Load).Should(BeNumerically(">=", len(views)))
 		requests.take()
-		for ended := time.Now().Add(watched); time.Now().Before(ended); time.Sleep(200 * time.Millisecond) {
+		changes := time.NewTicker(200 * time.Millisecond)
+		defer changes.Stop()
+		for ended := time.Now().Add(watched); time.Now().Before(ended); <-changes.C {
 			name := made.Apps[1+int(time.Now().UnixMilli()/200)%(n-1)].Name
 			edit(t, namespace, name, func(app *argo.Application) {
 				app.Status.ReconciledAt = &metav1.Time{Time: time.Now()}

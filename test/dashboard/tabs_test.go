@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ const fetches = `(() => { const was = fetch; window.fetches = 0; window.fetch = 
 // hide has the tab believe that nobody, or somebody, sees it.
 func (b *board) hide(hidden bool) {
 	b.t.Helper()
-	b.Evaluate(map[bool]string{true: "(() => { window.hiddenNow = true", false: "(() => { window.hiddenNow = false"}[hidden]+
+	b.Evaluate(fmt.Sprintf("(() => { window.hiddenNow = %t", hidden)+
 		`; Object.defineProperty(document, "hidden", { configurable: true, get: () => window.hiddenNow });`+
 		` document.dispatchEvent(new Event("visibilitychange")) })()`, nil)
 }

@@ -82,7 +82,7 @@ func TestAnApplicationOfItsOwnComesAfterAnApplicationSet(t *testing.T) {
 		"guestbook, which is not done: ")))
 	explained := r.ask("explain", "shop")
 	r.Expect(explained.out).To(And(ContainSubstring("is held now"),
-		ContainSubstring("engineering-dev-guestbook (comes before it)")))
+		ContainSubstring("1. engineering-dev-guestbook (NotHealthy: Progressing)")))
 	r.Expect(explained.code).To(Equal(1), explained.err)
 	for _, env := range []string{"dev", "qa", "prod"} {
 		r.done(env)

@@ -172,10 +172,11 @@ func TestGetAndWait(t *testing.T) {
 	r.Expect(whole.Start()).To(Succeed())
 	r.Expect(prod.Start()).To(Succeed())
 	r.Eventually(prodOut.String).Should(
-		ContainSubstring("engineering-prod-guestbook (step 3 of 3): waits for engineering-dev-guestbook and 1 more\n"),
+		ContainSubstring("engineering-prod-guestbook (step 3 of 3): waits for engineering-dev-guestbook and 1 more; in the "+
+			"end it waits for this: engineering-dev-guestbook (NotHealthy: Progressing)\n"),
 	)
 	r.refreshed("dev")
-	r.Eventually(prodOut.String).Should(ContainSubstring("waits for engineering-qa-guestbook\n"))
+	r.Eventually(prodOut.String).Should(ContainSubstring("waits for engineering-qa-guestbook; in the end it waits for this: "))
 	r.refreshed("qa")
 	r.Expect(prod.Wait()).To(Succeed(), "it may start")
 	r.Expect(prodOut.String()).To(HaveSuffix("engineering-prod-guestbook (step 3 of 3): may start\n"))
@@ -245,7 +246,7 @@ func TestWaitOnATerminal(t *testing.T) {
 	recording, ended, err := cast.Start(command, 80, 24)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Eventually(recording.Text).Should(
-		MatchRegexp(`\r\x1b\[K\d+s  engineering-qa-guestbook \(step 2 of 3\): waits for engineering-dev-guestbook`),
+		MatchRegexp(`\r\x1b\[K\d+s  engineering-qa-guestbook \(step 2 of 3\): waits for engineering-dev-guestboo`),
 	)
 	r.refreshed("dev")
 	r.Expect(ended()).To(Succeed())

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,6 +26,8 @@ type board struct {
 	*rollout
 	address, token string
 	client         *http.Client
+	// known has the client get its cookie.
+	known func()
 }
 
 var dashboardAddress = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(\S+)\. `)
@@ -52,13 +55,16 @@ func (r *rollout) dashboardWith(variables []string, args ...string) *board {
 	jar, err := cookiejar.New(nil)
 	r.Expect(err).NotTo(HaveOccurred())
 	b := &board{rollout: r, address: found[1], token: found[2], client: &http.Client{Jar: jar}}
-	response := b.send(http.MethodPost, "/api/session", nil, "Authorization", "Bearer "+b.token)
-	r.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
+	b.known = sync.OnceFunc(func() {
+		response := b.send(http.MethodPost, "/api/session", nil, "Authorization", "Bearer "+b.token)
+		r.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
+	})
 	return b
 }
 
 func (b *board) call(method, path string, body any) *http.Response {
 	b.t.Helper()
+	b.known()
 	return b.send(method, path, body, "Stepgate-Page", "1")
 }
 
