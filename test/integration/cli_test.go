@@ -172,11 +172,11 @@ func TestGetAndWait(t *testing.T) {
 	r.Expect(whole.Start()).To(Succeed())
 	r.Expect(prod.Start()).To(Succeed())
 	r.Eventually(prodOut.String).Should(
-		ContainSubstring("engineering-prod-guestbook (step 3 of 3): waits for engineering-dev-guestbook and 1 more; in the "+
+		ContainSubstring("engineering-prod-guestbook (step 3 of 3): waits for engineering-dev-guestbook and 1 more; in the " +
 			"end it waits for this: engineering-dev-guestbook (NotHealthy: Progressing)\n"),
 	)
 	r.refreshed("dev")
-	r.Eventually(prodOut.String).Should(ContainSubstring("waits for engineering-qa-guestbook; in the end it waits for this: "))
+	r.Eventually(prodOut.String).Should(ContainSubstring("waits for engineering-qa-guestbook; in the end it waits for "))
 	r.refreshed("qa")
 	r.Expect(prod.Wait()).To(Succeed(), "it may start")
 	r.Expect(prodOut.String()).To(HaveSuffix("engineering-prod-guestbook (step 3 of 3): may start\n"))
