@@ -79,7 +79,7 @@ func everyMistake() []mistake {
 		},
 		{
 			title: "two come after each other", links: []mistaken{lone("two-a", "two-b"), lone("two-b", "two-a")},
-			waits: "two-b", says: `two-a \(comes before it\)`, warning: "a circle (two-b > two-a > two-b)",
+			waits: "two-b", says: `in a circle \(two-b > two-a > two-b\)`, warning: "a circle (two-b > two-a > two-b)",
 			end:  func(m *mistakes) error { return m.annotate("two-a", "") },
 			ends: []string{"two-a", "two-b"},
 		},
@@ -258,7 +258,7 @@ func (m *mistakes) annotate(name, after string) error {
 
 // waitsThen waits until somebody waits, and has an Application come after another one then.
 func (m *mistakes) waitsThen(waits, name, after string) error {
-	if _, err := m.untilSaid(waits, "comes before it"); err != nil {
+	if _, err := m.untilSaid(waits, "it comes after"); err != nil {
 		return err
 	}
 	return m.annotate(name, after)

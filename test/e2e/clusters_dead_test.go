@@ -125,7 +125,7 @@ func (s *suite) playOutage(ctx context.Context, o *outageResult) {
 func (o *outageResult) read(r *rollout) {
 	waits, dead, address := r.in("prod")[0], r.in("dev")[1], script.Get(r.elsewhere.URL()).Host
 	for command, wanted := range map[string][]string{
-		"explain " + waits.name: {dead.name + " (step 1, cluster " + away + ")", "Argo CD: ", address, dead.name + " in cluster " + away + " ("},
+		"explain " + waits.name: {"Argo CD: ", address, dead.name + " in cluster " + away + " ("},
 		"explain " + dead.name:  {"Argo CD says", address},
 		"get " + r.name:         {dead.name, "cluster " + away},
 	} {
