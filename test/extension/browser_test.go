@@ -66,7 +66,7 @@ func TestInABrowser(t *testing.T) {
 					v.Sees("text=Step 3 of 3")
 					v.Sees("text=engineering-dev-guestbook and 1 more")
 					v.Click("text=Step 3 of 3")
-					v.Sees("text=What holds it up")
+					v.Sees("text=What it waits for, in the order in which to act")
 					v.inOrder()
 					v.Compare(pictureOf("item", theme))
 				})
