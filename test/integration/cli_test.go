@@ -150,8 +150,8 @@ func TestGetAndWait(t *testing.T) {
 	r := newRollout(t)
 	a := r.ask("get")
 	r.Expect(a).To(Equal(answer{
-		out: "NAME       STEP  DONE  STATUS         SINCE  WAITING FOR\n" +
-			"guestbook  1/3   0/3   ⟳ Progressing         engineering-dev-guestbook (NotHealthy: Progressing)\n", code: 1,
+		out: "NAME       STEP  DONE  STATUS     SINCE  WAITING FOR\n" +
+			"guestbook  1/3   0/3   ⟳ Running         engineering-dev-guestbook (NotHealthy: Progressing)\n", code: 1,
 	}))
 	a = r.ask("get", "guestbook")
 	r.Expect(a.out).To(
@@ -262,7 +262,7 @@ func TestColours(t *testing.T) {
 		env  string
 		want types.GomegaMatcher
 	}{
-		"a terminal":      {"TERM=xterm", ContainSubstring("\x1b[33m⟳ Progressing")},
+		"a terminal":      {"TERM=xterm", ContainSubstring("\x1b[33m⟳ Running")},
 		"NO_COLOR":        {"NO_COLOR=1", Not(ContainSubstring("\x1b"))},
 		"a dumb terminal": {"TERM=dumb", Not(ContainSubstring("\x1b"))},
 	} {
