@@ -86,7 +86,7 @@ func (c *commandLine) play(r *rollout) {
 	})
 	r.pause(shownFor)
 	text := script.Get(c.explain(r, r.one("prod").name))
-	if !strings.Contains(text, "1. "+bad.name+" (step 2): NotHealthy: Degraded") {
+	if !strings.Contains(text, "1. "+bad.name+" (NotHealthy: Degraded)") {
 		script.Fail("stepgate explain does not name %s:\n%s", bad.name, text)
 	}
 	r.health(bad, "Healthy")
