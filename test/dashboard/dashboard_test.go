@@ -56,7 +56,7 @@ func TestAllRollouts(t *testing.T) {
 		b.open(tab, "")
 		b.Sees("tbody tr")
 		row := b.Text("tbody tr")
-		b.Expect(row).To(And(ContainSubstring("guestbook"), ContainSubstring("qa-eu (NotHealthy: Degraded) and 1 more")))
+		b.Expect(row).To(And(ContainSubstring("guestbook"), ContainSubstring("qa-eu (NotHealthy: Degraded) (+1 more)")))
 		b.Expect(said(t, "all", "get")).To(ContainSubstring("qa-eu (NotHealthy: Degraded) and 1 more"))
 		b.wellFormed()
 	}
