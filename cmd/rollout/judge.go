@@ -30,10 +30,16 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	}
 	j := &judgment{
 		Outlook: o, waiting: o.ToCome(), unmet: map[string][]policy.Decision{}, blockers: map[string]policy.Blocker{},
+		failed: map[string]bool{},
 	}
 	r.waitAfter(j.waiting)
-	found := o.Needs()
-	r.Needs, j.needs = needsOf(found), needsBy(found)
+	j.needs = o.Needs()
+	r.Needs = needsOf(j.needs.All)
+	for i := range j.needs.All {
+		if n := &j.needs.All[i]; n.Reason == policy.OperationFailed {
+			j.failed[n.Application] = true
+		}
+	}
 	if !set.RollingSync || len(set.Steps) == 0 {
 		if len(r.After) > 0 {
 			r.without = j.without()
@@ -98,8 +104,9 @@ type judgment struct {
 	unmet map[string][]policy.Decision
 	// blockers hold up at least one sync to come.
 	blockers map[string]policy.Blocker
-	// needs are those of Applications, by name.
-	needs map[string]ofApplication
+	needs    outlook.Needs
+	// failed are the Applications whose sync has failed and that nobody starts again.
+	failed map[string]bool
 	// newest are the last comparisons, by the key of the source.
 	newest map[string]comparison
 }
@@ -121,9 +128,11 @@ func (j *judgment) state(a *policy.Application) Application {
 	if s, waits := j.waiting[a.Name]; waits {
 		shown.toCome(s.Decision)
 	}
-	own := j.needs[a.Name]
-	if shown.Need = own.first; shown.MayStart && own.is != nil && own.is.Reason == policy.OperationFailed {
-		shown.MayStart, shown.Done, shown.Reason, shown.Detail = false, false, string(own.is.Reason), a.LastFull.Phase
+	if first, waits := j.needs.First[a.Name]; waits {
+		shown.Need = first + 1
+	}
+	if shown.MayStart && j.failed[a.Name] {
+		shown.MayStart, shown.Done, shown.Reason, shown.Detail = false, false, string(policy.OperationFailed), a.LastFull.Phase
 	}
 	return shown
 }

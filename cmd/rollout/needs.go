@@ -10,42 +10,12 @@ import (
 	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
-// mostHeld is how many of the Applications are named that wait for a need.
-const mostHeld = 5
-
 // needsOf are the needs of an ApplicationSet.
 func needsOf(found []outlook.Need) (all []Need) {
 	for i := range found {
 		n := needOf(&found[i].Need)
-		n.Holds, n.Held = len(found[i].Holds), found[i].Holds[:min(len(found[i].Holds), mostHeld)]
+		n.Holds, n.Held = found[i].Holds, found[i].Held
 		all = append(all, n)
-	}
-	return all
-}
-
-// ofApplication are the needs of an Application.
-type ofApplication struct {
-	// first is the number of the first that its sync waits for, from 1; 0 if it waits for none.
-	first int
-	// is what it is itself; nil if nothing.
-	is *policy.Need
-}
-
-// needsBy finds the needs of Applications, by name.
-func needsBy(found []outlook.Need) map[string]ofApplication {
-	all := map[string]ofApplication{}
-	for i := range found {
-		n := &found[i]
-		if own := all[n.Application]; n.Application != "" && own.is == nil {
-			own.is = &n.Need
-			all[n.Application] = own
-		}
-		for _, name := range n.Holds {
-			if held := all[name]; held.first == 0 {
-				held.first = i + 1
-				all[name] = held
-			}
-		}
 	}
 	return all
 }

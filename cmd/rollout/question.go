@@ -113,7 +113,7 @@ func (e *Explanation) lookAhead(ahead *outlook.Outlook, answer *webhook.Answer) 
 			}
 		}
 	}
-	for _, n := range needsOf(ahead.Needs()) {
+	for _, n := range needsOf(ahead.Needs().All) {
 		if n.Application == e.Application {
 			e.Own = append(e.Own, n)
 		}

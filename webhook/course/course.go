@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -69,7 +70,7 @@ func (c *Course) rooted(w *judge.Write, v judge.Verdict) judge.Verdict {
 	if set == nil {
 		set = argocd.Alone(w.Namespace, w.UID, w.App.Metadata.Annotations)
 	}
-	return v.Rooted(c.Roots.Of(set, w.UID, v.Decision))
+	return v.Rooted(c.Roots.Of(set, types.NamespacedName{Namespace: w.Namespace, Name: w.Target.Name}, v.Decision))
 }
 
 // hold judges a write where it may have to wait. Held are the operations of who asks again by himself: the ApplicationSet

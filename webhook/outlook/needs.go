@@ -2,8 +2,8 @@ package outlook
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,58 +11,94 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
+// mostHeld is how many of the Applications are named that wait for a need.
+const mostHeld = 5
+
 // Need is the root of what holds syncs up: it waits for nothing else itself.
 type Need struct {
 	policy.Need
-	// Holds are the Applications whose syncs to come wait for it, by name.
-	Holds []string
+	// Holds counts the Applications whose syncs to come wait for it, and Held are the first of them by name.
+	Holds int
+	Held  []string
 }
 
-// Needs are what has to end before everything is done, those first about which somebody has to do something: what the
-// syncs to come wait for, followed to its root, and the Applications that are not done and that no sync waits for.
-func (o *Outlook) Needs() []Need {
-	found := map[policy.Need]int{}
-	var all []Need
-	add := func(needs []policy.Need, holds ...string) {
-		for _, n := range needs {
-			at, known := found[n]
-			if !known {
-				at = len(all)
-				found[n], all = at, append(all, Need{Need: n})
-			}
-			for _, name := range holds {
-				if name != n.Application {
-					all[at].Holds = append(all[at].Holds, name)
-				}
-			}
-		}
-	}
-	w := newWalk(o)
+// Needs are what has to end before everything is done.
+type Needs struct {
+	// All are in the order of policy.CompareNeeds: first those about which somebody has to do something.
+	All []Need
+	// First is the first of All that the sync to come of an Application waits for, by its name.
+	First map[string]int
+}
+
+// Needs are what the syncs to come wait for, followed to its root, and the Applications that are not done and that no
+// sync waits for.
+func (o *Outlook) Needs() Needs {
+	o.ToCome()
+	w := newWalk(o, unbounded)
+	held, shown := map[*roots][]string{}, map[*roots]bool{}
 	for _, p := range o.Applications {
 		if !o.counts(p) {
 			continue
 		}
-		if s := o.ToCome()[p.Name]; s != nil && s.Outcome == policy.Deny {
-			add(w.of(o, p), p.Name)
-			continue
+		found := w.of(o, p)
+		shown[found] = true
+		if s, _ := w.sync(o, p); s != nil && s.Outcome == policy.Deny {
+			held[found] = append(held[found], p.Name)
 		}
-		add(w.of(o, p))
 	}
+	missing := w.union()
 	for _, b := range policy.Missing(o.Input) {
-		add([]policy.Need{b.Need(o.name())})
+		missing.add(b.Need(o.name()))
 	}
-	slices.SortStableFunc(all, func(a, b Need) int {
-		return cmp.Or(policy.CompareNeeds(&a.Need, &b.Need), cmp.Compare(len(b.Holds), len(a.Holds)))
-	})
+	shown[missing.roots()] = true
+	return w.needs(shown, held)
+}
+
+// needs are those of some roots; held are the Applications whose syncs wait for them, by name.
+func (w *walk) needs(shown map[*roots]bool, held map[*roots][]string) Needs {
+	var ids []int
+	for found := range shown {
+		ids = append(ids, found.ids...)
+	}
+	slices.SortFunc(ids, func(a, b int) int { return cmp.Or(policy.CompareNeeds(&w.known[a], &w.known[b]), cmp.Compare(a, b)) })
+	ids = slices.Compact(ids)
+	all := Needs{First: map[string]int{}}
+	at := make(map[int]int, len(ids))
+	for _, id := range ids {
+		at[id] = len(all.All)
+		all.All = append(all.All, Need{Need: w.known[id]})
+	}
+	for found, names := range held {
+		first := len(all.All)
+		for _, id := range found.ids {
+			n := &all.All[at[id]]
+			n.hold(names)
+			first = min(first, at[id])
+		}
+		for _, name := range names {
+			all.First[name] = first
+		}
+	}
 	return all
 }
 
-// Roots are what a sync of an Application waits for by a decision about it, followed to the roots. unmet are all the
-// conditions that do not hold for it.
+// hold adds Applications that wait for it, by name. One does not wait for itself.
+func (n *Need) hold(names []string) {
+	n.Holds += len(names)
+	if own, ok := slices.BinarySearch(names, n.Application); ok {
+		n.Holds--
+		names = slices.Delete(slices.Clone(names), own, own+1)
+	}
+	n.Held = append(n.Held, names[:min(len(names), mostHeld)]...)
+	slices.Sort(n.Held)
+	n.Held = n.Held[:min(len(n.Held), mostHeld)]
+}
+
+// Roots are what a sync of an Application waits for by a decision about it, followed to the roots, in the order of
+// policy.CompareNeeds. unmet are all the conditions that do not hold for it.
 func (o *Outlook) Roots(p *argocd.Projection, d policy.Decision, unmet []policy.Decision) []policy.Need {
-	all := newWalk(o).denied(o, p, d, unmet)
-	slices.SortStableFunc(all, func(a, b policy.Need) int { return policy.CompareNeeds(&a, &b) })
-	return all
+	w := newWalk(o, unbounded)
+	return w.sorted(w.denied(o, p, d, unmet))
 }
 
 // counts reports whether an Application is in a step, or waits without one, and holds others up.
@@ -80,15 +116,31 @@ func (o *Outlook) name() string {
 	return o.Set.Namespace + "/" + o.Set.Name
 }
 
-// walk follows what waits for what, through what comes before as well.
+// unbounded is the bound of a walk that follows everything.
+const unbounded = -1
+
+// walk follows what waits for what, through what comes before as well. It is for one goroutine.
 type walk struct {
-	outlooks map[types.UID]*Outlook
+	// namespace is the one in which names stand without it.
+	namespace string
+	outlooks  map[types.UID]*Outlook
+	// known are all needs, which roots name by their position, and ids are these.
+	known []policy.Need
+	ids   map[policy.Need]int
+	// sets are all roots, by what they are: Applications by the thousand have the same ones.
+	sets map[string]*roots
 	// found are the roots of Applications, and onWay are those that are looked for: a circle ends there.
-	found map[types.UID][]policy.Need
+	found map[types.UID]*roots
 	onWay map[types.UID]bool
 	// shared are the roots of syncs that are alike.
-	shared map[shared][]policy.Need
+	shared map[shared]*roots
+	// left is how many more syncs are judged, or unbounded. cut says that one was not followed.
+	left int
+	cut  bool
 }
+
+// roots are needs, by their ascending numbers.
+type roots struct{ ids []int }
 
 // shared is the same for syncs that have the same roots.
 type shared struct {
@@ -98,16 +150,82 @@ type shared struct {
 	track  string
 }
 
-func newWalk(o *Outlook) *walk {
+func newWalk(o *Outlook, most int) *walk {
 	return &walk{
-		outlooks: map[types.UID]*Outlook{types.UID(o.Set.UID): o}, found: map[types.UID][]policy.Need{},
-		onWay: map[types.UID]bool{}, shared: map[shared][]policy.Need{},
+		namespace: o.Set.Namespace, outlooks: map[types.UID]*Outlook{types.UID(o.Set.UID): o},
+		ids: map[policy.Need]int{}, sets: map[string]*roots{}, found: map[types.UID]*roots{},
+		onWay: map[types.UID]bool{}, shared: map[shared]*roots{}, left: most,
 	}
 }
 
-// of are the roots of why an Application is not done, or of what its sync to come waits for.
-func (w *walk) of(o *Outlook, p *argocd.Projection) []policy.Need {
-	if known, ok := w.found[p.UID]; ok {
+// union gathers roots.
+type union struct {
+	*walk
+	ids  []int
+	seen map[*roots]bool
+}
+
+func (w *walk) union() *union { return &union{walk: w, seen: map[*roots]bool{}} }
+
+func (u *union) add(n policy.Need) {
+	id, known := u.walk.ids[n]
+	if !known {
+		id = len(u.known)
+		u.walk.ids[n], u.known = id, append(u.known, n)
+	}
+	u.ids = append(u.ids, id)
+}
+
+func (u *union) addAll(r *roots) {
+	if r != nil && !u.seen[r] {
+		u.seen[r] = true
+		u.ids = append(u.ids, r.ids...)
+	}
+}
+
+// roots are what was gathered.
+func (u *union) roots() *roots {
+	slices.Sort(u.ids)
+	ids := slices.Compact(u.ids)
+	var key []byte
+	for _, id := range ids {
+		key = binary.AppendUvarint(key, uint64(id)) //nolint:gosec // a position is not negative
+	}
+	if u.sets[string(key)] == nil {
+		u.sets[string(key)] = &roots{ids}
+	}
+	return u.sets[string(key)]
+}
+
+// sorted are the needs of roots.
+func (w *walk) sorted(r *roots) []policy.Need {
+	all := make([]policy.Need, 0, len(r.ids))
+	for _, id := range r.ids {
+		all = append(all, w.known[id])
+	}
+	slices.SortFunc(all, func(a, b policy.Need) int { return policy.CompareNeeds(&a, &b) })
+	return all
+}
+
+// sync is the sync that is to come of an Application; nil if none is. ok is false if no more are judged.
+func (w *walk) sync(o *Outlook, p *argocd.Projection) (s *Sync, ok bool) {
+	switch {
+	case o.toCome != nil:
+		return o.toCome[p.Name], true
+	case !o.waits(p):
+		return nil, true
+	case w.left == 0:
+		w.cut = true
+		return nil, false
+	}
+	w.left = max(w.left-1, unbounded)
+	next := o.Next(p)
+	return &next, true
+}
+
+// of are the roots of why an Application is not done, or of what its sync to come waits for; nil if it is not followed.
+func (w *walk) of(o *Outlook, p *argocd.Projection) *roots {
+	if known := w.found[p.UID]; known != nil {
 		return known
 	}
 	w.onWay[p.UID] = true
@@ -117,130 +235,124 @@ func (w *walk) of(o *Outlook, p *argocd.Projection) []policy.Need {
 	return all
 }
 
-func (w *walk) find(o *Outlook, p *argocd.Projection) []policy.Need {
+func (w *walk) find(o *Outlook, p *argocd.Projection) *roots {
 	b, blocks := policy.NotDone(o.Input, &p.Application)
-	s := o.ToCome()[p.Name]
-	switch {
+	w.qualify(o, &b)
+	found := w.union()
+	switch s, ok := w.sync(o, p); {
+	case !ok:
+		return nil
 	case s != nil && s.Outcome == policy.Deny:
 		return w.waiting(o, p, s)
 	case s != nil && (blocks || o.Set.Recorded[p.Name].Pending):
-		return []policy.Need{o.due(p, s, &b)}
+		found.add(o.due(p, s, &b))
 	case blocks:
-		return []policy.Need{b.Need(o.name())}
+		found.add(b.Need(o.name()))
 	}
-	return nil
+	return found.roots()
 }
 
-// due is what an Application waits for that may sync.
-func (o *Outlook) due(p *argocd.Projection, s *Sync, b *policy.Blocker) policy.Need {
-	pending := o.Set.Recorded[p.Name].Pending
-	failed := *b
-	failed.Application, failed.Reason, failed.Detail, failed.Next = p.Name, policy.OperationFailed,
-		policy.ClientText(p.Application.LastFull.Phase), ""
-	switch {
-	case pending:
-	case HasFailed(p, &s.Best):
-		return failed.Need(o.name())
-	case o.StaysBack(p, &s.Best), !p.Application.Reported && !StartedByArgoCD(p, o.Set):
-		return b.NeverSynced(o.name())
+// qualify has a blocker named with its namespace where that is not the one of the walk.
+func (w *walk) qualify(o *Outlook, b *policy.Blocker) {
+	if o.Set.Namespace != w.namespace {
+		b.Namespace = o.Set.Namespace
 	}
-	return s.Due()
+}
+
+// due is what an Application waits for that may sync. b names it.
+func (o *Outlook) due(p *argocd.Projection, s *Sync, b *policy.Blocker) policy.Need {
+	self := *b
+	self.Application = p.Name
+	switch {
+	case o.Set.Recorded[p.Name].Pending:
+	case HasFailed(p, &s.Best):
+		self.Reason, self.Detail, self.Next = policy.OperationFailed, policy.ClientText(p.Application.LastFull.Phase), ""
+		return self.Need(o.name())
+	case o.StaysBack(p, &s.Best), !p.Application.Reported && !StartedByArgoCD(p, o.Set):
+		return self.NeverSynced(o.name())
+	}
+	d := s.Decision
+	d.Application = self.Named()
+	return d.Due()
 }
 
 // waiting are the roots of what a sync to come waits for. Those that are alike share them, unless they wait for what
-// comes before.
-func (w *walk) waiting(o *Outlook, p *argocd.Projection, s *Sync) []policy.Need {
+// comes before, or for a slot.
+func (w *walk) waiting(o *Outlook, p *argocd.Projection, s *Sync) *roots {
 	key := shared{o.Set.UID, s.Alike, s.Reason, s.Track}
-	if known, ok := w.shared[key]; ok && s.Reason != policy.DependencyNotDone && s.Reason != policy.MaxUpdateReached {
+	if known := w.shared[key]; known != nil && s.Reason != policy.DependencyNotDone && s.Reason != policy.MaxUpdateReached {
 		return known
 	}
-	var unmet []policy.Decision
+	d, unmet := s.Decision, []policy.Decision(nil)
 	if s.Reason.Condition() {
 		unmet = o.Unmet(s)
 	}
-	all := w.denied(o, p, s.Decision, unmet)
 	if s.Reason == policy.Paused {
-		all = o.unlessEarlier(w, p, s, all)
+		// As long as earlier steps hold it up, the pause holds nothing.
+		in := s.Deploying()
+		in.Settings.Conditions.Paused = policy.Steps{}
+		if other := policy.Evaluate(in); other.Outcome == policy.Deny && !other.Reason.Condition() {
+			d, unmet = other, nil
+		}
 	}
-	w.shared[key] = all
-	return all
-}
-
-// unlessEarlier are the roots of a paused sync. As long as earlier steps hold it up, the pause holds nothing.
-func (o *Outlook) unlessEarlier(w *walk, p *argocd.Projection, s *Sync, paused []policy.Need) []policy.Need {
-	in := s.Deploying()
-	in.Settings.Conditions.Paused = policy.Steps{}
-	if d := policy.Evaluate(in); d.Outcome == policy.Deny && !d.Reason.Condition() {
-		return w.denied(o, p, d, nil)
-	}
-	return paused
+	w.shared[key] = w.denied(o, p, d, unmet)
+	return w.shared[key]
 }
 
 // denied are the roots of a denial. unmet are all the conditions that do not hold, where only those hold it up.
-func (w *walk) denied(o *Outlook, p *argocd.Projection, d policy.Decision, unmet []policy.Decision) (all []policy.Need) {
-	add := func(needs ...policy.Need) {
-		for _, n := range needs {
-			if !slices.Contains(all, n) {
-				all = append(all, n)
-			}
-		}
-	}
+func (w *walk) denied(o *Outlook, p *argocd.Projection, d policy.Decision, unmet []policy.Decision) *roots {
+	found := w.union()
 	switch {
 	case d.Reason == policy.AlreadySynced && d.Detail == "":
-		return nil
 	case d.Circle != "":
-		add(d.Need())
+		found.add(d.Need())
+		w.blockers(found, o, p, d)
 	case len(d.Blockers) == 0 || d.Reason.Condition() && d.Reason != policy.MaxUpdateReached:
-		add(d.Need())
+		found.add(d.Need())
 		for _, c := range unmet {
 			if c.Reason != d.Reason {
-				add(w.denied(o, p, c, nil)...)
+				found.addAll(w.denied(o, p, c, nil))
 			}
 		}
-		return all
+	default:
+		w.blockers(found, o, p, d)
 	}
-	for i := range d.Blockers {
-		// Those that soak come last: they matter once the others are done.
-		if b := &d.Blockers[i]; b.Reason != policy.Soaking || d.Reason == policy.Soaking {
-			add(w.blocker(o, p, b)...)
-		}
-	}
-	return all
+	return found.roots()
 }
 
-// blocker are the roots of a blocker: what its own sync waits for, or else the blocker itself.
-func (w *walk) blocker(o *Outlook, p *argocd.Projection, b *policy.Blocker) []policy.Need {
+// blockers adds the roots of the blockers of a denial. Those that soak come last: they matter once the others are done.
+func (w *walk) blockers(found *union, o *Outlook, p *argocd.Projection, d policy.Decision) {
+	for i := range d.Blockers {
+		if b := &d.Blockers[i]; b.Reason != policy.Soaking || d.Reason == policy.Soaking {
+			w.blocker(found, o, p, b)
+		}
+	}
+}
+
+// blocker adds the roots of a blocker: what its own sync waits for, or else the blocker itself.
+func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy.Blocker) {
+	own := *b
+	if own.Namespace == "" {
+		w.qualify(o, &own)
+	}
 	of, name := o, types.NamespacedName{Namespace: cmp.Or(b.Namespace, o.Set.Namespace), Name: b.Application}
 	at := o.known.Application(name)
 	if b.Step < 0 && at != nil {
 		of = w.outlook(o, at)
 	}
-	if at == nil || at.UID == p.UID || of == nil {
-		return []policy.Need{b.Need(o.name())}
-	}
-	if w.onWay[at.UID] {
-		return nil
-	}
-	if s := of.ToCome()[at.Name]; s != nil && !b.Ends.Stale() {
-		if all := w.of(of, at); len(all) > 0 {
-			return named(all, of, o)
+	switch {
+	case at == nil || at.UID == p.UID || of == nil:
+		found.add(own.Need(o.name()))
+	case w.onWay[at.UID]: // a circle
+	case !of.waits(at) || b.Ends.Stale():
+		found.add(own.Need(of.name()))
+	default:
+		all := w.of(of, at)
+		if all != nil && len(all.ids) == 0 {
+			found.add(own.Need(of.name()))
 		}
+		found.addAll(all)
 	}
-	return []policy.Need{b.Need(of.name())}
-}
-
-// named are the needs of what comes before, where their Applications are in another namespace.
-func named(all []policy.Need, of, seen *Outlook) []policy.Need {
-	if of.Set.Namespace == seen.Set.Namespace {
-		return all
-	}
-	other := slices.Clone(all)
-	for i := range other {
-		if n := &other[i]; n.Application != "" && !strings.Contains(n.Application, "/") {
-			n.Application = of.Set.Namespace + "/" + n.Application
-		}
-	}
-	return other
 }
 
 // outlook is that of the ApplicationSet of an Application, or of itself where it has none; nil where that is not known.

@@ -1,6 +1,7 @@
 package outlook
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -20,15 +21,23 @@ const (
 	mostAhead = 100
 )
 
+// mostFollowed is how many syncs are judged for the texts of one Outlook: a denial waits for that.
+const mostFollowed = 20
+
 // Roots find what denied syncs wait for in the end, for texts: by what is known, and without a read. They decide
 // nothing.
 type Roots struct {
 	judge *judge.Judge
 	known judge.KnownSets
 	view  *slots.View
+	kept  *cache.LRUExpireCache
+}
 
-	mu   sync.Mutex
-	kept *cache.LRUExpireCache
+// ahead is what is known of one ApplicationSet.
+type ahead struct {
+	mu      sync.Mutex
+	outlook *Outlook
+	walk    *walk
 }
 
 // NewRoots returns Roots by what is known. A View tells who has the slots of steps.
@@ -37,33 +46,43 @@ func NewRoots(j *judge.Judge, known judge.KnownSets, view *slots.View) *Roots {
 }
 
 // Of is the first of what a sync of an Application of an ApplicationSet waits for by a denial; nil where the denial says
-// it itself, or nobody knows.
-func (r *Roots) Of(set *argocd.ApplicationSet, app types.UID, d policy.Decision) *policy.Need {
-	if d.Outcome != policy.Deny || len(d.Blockers) == 0 || d.Reason.Condition() && d.Reason != policy.MaxUpdateReached {
+// it itself, or nobody knows. Where not everything could be followed, it is for a person to look.
+func (r *Roots) Of(set *argocd.ApplicationSet, app types.NamespacedName, d policy.Decision) *policy.Need {
+	p := r.known.Application(app)
+	if p == nil || d.Outcome != policy.Deny || len(d.Blockers) == 0 ||
+		d.Reason.Condition() && d.Reason != policy.MaxUpdateReached {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	o := r.outlook(set)
-	for _, p := range o.Applications {
-		if p.UID != app {
-			continue
-		}
-		if all := o.Roots(p, d, nil); len(all) > 0 {
-			return &all[0]
-		}
+	a := r.ahead(set)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.outlook == nil {
+		a.outlook = New(r.judge, set, r.known, r.view)
+		a.walk = newWalk(a.outlook, mostFollowed)
 	}
-	return nil
+	a.walk.cut = false
+	found := a.walk.denied(a.outlook, p, d, nil)
+	if len(found.ids) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(found.ids, func(x, y int) int {
+		return policy.CompareNeeds(&a.walk.known[x], &a.walk.known[y])
+	})
+	root := a.walk.known[first]
+	if a.walk.cut {
+		root.Actor = policy.You
+	}
+	return &root
 }
 
-// outlook is that of an ApplicationSet, at most aheadFor old.
-func (r *Roots) outlook(set *argocd.ApplicationSet) *Outlook {
+// ahead is that of an ApplicationSet, at most aheadFor old.
+func (r *Roots) ahead(set *argocd.ApplicationSet) *ahead {
 	if kept, ok := r.kept.Get(set.UID); ok {
-		if o, ok := kept.(*Outlook); ok {
-			return o
+		if a, ok := kept.(*ahead); ok {
+			return a
 		}
 	}
-	o := New(r.judge, set, r.known, r.view)
-	r.kept.Add(set.UID, o, aheadFor)
-	return o
+	a := &ahead{}
+	r.kept.Add(set.UID, a, aheadFor)
+	return a
 }

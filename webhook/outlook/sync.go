@@ -145,13 +145,17 @@ func (o *Outlook) ToCome() map[string]*Sync {
 	}
 	o.toCome = map[string]*Sync{}
 	for _, p := range o.Applications {
-		a := &p.Application
-		if a.Deleting || a.OperationSet || a.LastOperation.Running() ||
-			a.SyncStatus == "Synced" && !o.Set.Recorded[a.Name].Pending {
-			continue
+		if o.waits(p) {
+			s := o.Next(p)
+			o.toCome[p.Name] = &s
 		}
-		s := o.Next(p)
-		o.toCome[p.Name] = &s
 	}
 	return o.toCome
+}
+
+// waits reports whether a sync of an Application is to come.
+func (o *Outlook) waits(p *argocd.Projection) bool {
+	a := &p.Application
+	return !a.Deleting && !a.OperationSet && !a.LastOperation.Running() &&
+		(a.SyncStatus != "Synced" || o.Set.Recorded[a.Name].Pending)
 }

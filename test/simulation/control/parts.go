@@ -138,7 +138,7 @@ func ofFindings() []part {
 		take("DryRunIsFull", "webhook/argocd/stamp.go", ` && !op.Sync.DryRun &&`, ` &&`),
 		take("StampRead", "webhook/argocd/operated.go", `return o.Content }`, `return Content{} }`),
 		take("Within", "webhook/slots/slot.go", `if s.Track != "" && (seen.Relabelled`, `if s.Track == "*" && (seen.Relabelled`),
-		take("WentForward", "webhook/release/start.go", `return !p.AutoSync && !p.ByHand.IsZero()`, `return false && !p.ByHand.IsZero()`),
+		take("WentForward", "webhook/outlook/stays.go", `return !p.AutoSync && !p.ByHand.IsZero()`, `return false && !p.ByHand.IsZero()`),
 		take("TakeBack", completions, `len(to) == 0 || at < 0`, `len(to) >= 0 || at < 0`),
 		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
