@@ -39,6 +39,8 @@ type Projection struct {
 	Deployed Content
 	// Stopped is Content.Revised of its last full sync, if somebody has terminated that.
 	Stopped string
+	// Followed is when the full sync started that its newest operation has followed directly; zero if nothing tells.
+	Followed time.Time
 	// Retry is the sync that has failed and is tried again; nil if there is none.
 	Retry *Retry
 	// Report stands for what an agent reports of it; 0 if none does.
@@ -93,6 +95,7 @@ func NewProjection(app *argo.Application) *Projection {
 	o := operatedOf(app.Status.OperationState)
 	full := o.lastFull(&app.Spec, app.Operation)
 	p.Deployed, p.Deploys, p.Stopped, p.Retry = full.deployed(), deploying(app, o), full.stopped(), o.retry(app)
+	p.Followed = followed(app, o)
 	return p
 }
 

@@ -56,6 +56,14 @@ func (f *family) put(o *member, a *policy.Application) (from int, moved bool) {
 	return before.Step, moved
 }
 
+// replace puts a member that knows more in the place of one, if that is still there.
+func (f *family) replace(o, next *member) {
+	if i, is := f.names[o.name]; is && f.members[i] == o {
+		f.unshareArrays()
+		f.members[i] = next
+	}
+}
+
 // remove takes an Application out, unless another one has its name now. The last one takes its place in the arrays.
 func (f *family) remove(o *member) {
 	i, is := f.names[o.name]

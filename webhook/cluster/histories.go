@@ -16,7 +16,8 @@ import (
 
 // Histories remember events of the watches that an object does not tell any more. Positions number the events, so
 // that two of them have an order whatever the clocks say: the API server gives the events of a resource in the order of
-// their writes. A restart forgets them, and a decision is then stricter until they have been seen again.
+// their writes. A restart forgets them, but for what was kept, and a decision is then stricter until they have been seen
+// again.
 //
 // They also keep the steps of the Applications.
 type Histories struct {
@@ -25,6 +26,8 @@ type Histories struct {
 	position uint64
 	apps     map[types.UID]*member
 	families map[Owner]*family
+	// kept is nil unless the Histories resume.
+	kept func(p *argocd.Projection) *history.Kept
 }
 
 // NewHistories returns Histories of nothing.
@@ -50,8 +53,14 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	s.position++
 	e.Position, e.At = s.position, s.clock.Now()
 	before := s.apps[p.UID]
+	if before == nil && e.Appeared.IsZero() && s.kept != nil {
+		e.Kept = s.kept(p)
+	}
 	record, respecified := before.known().Next(p, e)
-	o := &member{name: p.Name, owner: Owner{p.Namespace, p.Owner}, Record: record, labels: p.Application.Labels}
+	o := &member{
+		name: p.Name, uid: p.UID, version: p.ResourceVersion, owner: Owner{p.Namespace, p.Owner}, Record: record,
+		labels: p.Application.Labels,
+	}
 	o.relabel(before, e.At)
 	s.apps[p.UID] = o
 	adopted := before != nil && before.owner != o.owner
@@ -80,8 +89,11 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 
 // member is an Application that was seen: its record, and where it belongs.
 type member struct {
-	name  string
-	owner Owner
+	name string
+	uid  types.UID
+	// version is the resourceVersion at which it was last seen.
+	version string
+	owner   Owner
 	*history.Record
 	// left is the latest step, 1-based, that it has come from, and leftAt when it last came from one. One that has appeared
 	// has come from the recorded one.

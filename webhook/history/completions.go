@@ -24,7 +24,7 @@ func (r *Record) complete(p *argocd.Projection, altered bool, now time.Time) {
 		}
 	}
 	if !app.SpecCompared || !app.LastSync.SameSources {
-		r.completions = nil
+		r.completions, r.lostAt = nil, now
 		return
 	}
 	r.wentBack(&app.LastSync, app.Compared)

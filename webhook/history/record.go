@@ -65,6 +65,12 @@ type Record struct {
 	operatedAt, appliedAt time.Time
 	// idle says that no operation waited or ran.
 	idle bool
+	// fullAt is when its last full sync started, and healthySince since when it is Healthy; zero if it is not.
+	fullAt, healthySince time.Time
+	// parameters stands for its sources without their revisions.
+	parameters string
+	// lostAt is when it was last seen to have other sources than those that its completions are of.
+	lostAt time.Time
 	// report stands for what an agent reports of it, 0 if none does, and reportedAt is when that was seen to change.
 	report     argocd.Fingerprint
 	reportedAt time.Time
@@ -81,6 +87,8 @@ type Event struct {
 	// Trusted says that what is around the sources of an Application that was not seen before is taken for what it was
 	// deployed with.
 	Trusted bool
+	// Kept is what was known of an Application that was not seen before; nil if nothing was.
+	Kept *Kept
 }
 
 // Next is the record after an event. The record before it is nil where the Application was not seen yet. Respecified
@@ -90,11 +98,14 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	if e.Trusted {
 		next.found.Around, next.operatedAt = p.Content.Around, p.Application.LastOperation.StartedAt
 	}
-	if r != nil {
+	app := &p.Application
+	switch {
+	case r != nil:
 		*next = *r
 		next.compare(p, e.Position)
+	case e.Kept != nil:
+		next.resume(e.Kept, p, e.At)
 	}
-	app := &p.Application
 	next.run(app, e.Position)
 	next.hear(p, e.At)
 	next.refresh(p, e)
@@ -103,12 +114,12 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	next.find(p)
 	next.altered, next.unknown = p.Content.Altered(p.Deployed, next.found)
 	next.unknown = next.unknown && p.Owner != "" // the operations of others get no stamp
-	next.complete(p, r != nil && r.around != p.Content.Around, e.At)
+	next.complete(p, next.around != "" && next.around != p.Content.Around, e.At)
 	next.breakDown(app, e.At)
 	if app.LastFull.Applied {
 		next.appliedAt = app.LastFull.StartedAt
 	}
-	next.around = p.Content.Around
+	next.state(p)
 	return next, next.specify(p, e)
 }
 
