@@ -45,7 +45,7 @@ func (in *Input) leftOutOfSync(a *Application) bool {
 // completedCompared is what the Application has completed of just what it is compared with, if it has.
 func (in *Input) completedCompared(a *Application) (c Completion, ever bool) {
 	done := in.History.Past(a.Name).Completions
-	at := slices.IndexFunc(done, func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) })
+	at := slices.IndexFunc(done, func(c Completion) bool { return !c.Doubted && slices.Equal(c.Sources, a.Compared) })
 	if at < 0 {
 		return c, false
 	}

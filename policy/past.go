@@ -94,4 +94,7 @@ type Completion struct {
 	// Altered says that it was completed without what is around the sources now, such as the destination, or that this
 	// is not known.
 	Altered bool
+	// Doubted says that it may have been unhealthy with it while nobody watched. It has not completed it, for all that is
+	// known, but this still tells the order of what it has completed.
+	Doubted bool
 }

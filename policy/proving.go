@@ -14,7 +14,7 @@ const ProvingTime = 8 * time.Second
 func (in *Input) proving() (until time.Time) {
 	t := &in.Target
 	proven := slices.ContainsFunc(in.History.Past(t.Name).Completions, func(c Completion) bool {
-		return c.OperatedAt.Equal(t.SyncStartedAt)
+		return !c.Doubted && c.OperatedAt.Equal(t.SyncStartedAt)
 	})
 	until = t.SyncFinishedAt.Add(ProvingTime)
 	if !in.Settings.Candidates || !t.Operation.Automated || t.SyncStartedAt.IsZero() || proven || !in.Now.Before(until) {

@@ -65,7 +65,7 @@ func (in *Input) at(a *Application) int {
 
 func (in *Input) find(a *Application) int {
 	return slices.IndexFunc(in.History.Past(a.Name).Completions, func(c Completion) bool {
-		return in.deploysJust(c.Sources)
+		return !c.Doubted && in.deploysJust(c.Sources)
 	})
 }
 
@@ -84,7 +84,7 @@ func (in *Input) group() {
 	for _, s := range in.Siblings {
 		text = appendSources(text[:0], s.Compared)
 		for _, c := range in.History.Past(s.Name).Completions {
-			text = appendSources(text, c.Sources)
+			text = append(appendSources(text, c.Sources), truth(c.Doubted))
 		}
 		group, known := of[string(text)]
 		if !known {
@@ -94,6 +94,13 @@ func (in *Input) group() {
 		in.contents[s.Application] = group
 	}
 	in.found = make([]found, len(of))
+}
+
+func truth(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // appendSources writes sources so that no others look alike.

@@ -41,6 +41,8 @@ type Gate interface {
 	Decide(w Write) Verdict
 	// Restart loses what one replica remembers.
 	Restart(replica int)
+	// Kill makes all replicas start again without a last word.
+	Kill()
 }
 
 // noGate is Argo CD alone.
@@ -49,3 +51,4 @@ type noGate struct{}
 func (noGate) Mutate(w Write) *argo.Application { return w.New }
 func (noGate) Decide(Write) Verdict             { return Verdict{Allowed: true, Reason: "NoGate"} }
 func (noGate) Restart(int)                      {}
+func (noGate) Kill()                            {}

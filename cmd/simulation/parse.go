@@ -146,6 +146,8 @@ func (s *Scenario) options(words []string) (err error) {
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 32)
 			s.Jitter = uint32(n)
+		case "ledger":
+			s.Ledger = true
 		case "hashes":
 			s.Hashes = true
 		case "start":

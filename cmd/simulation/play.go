@@ -65,6 +65,7 @@ func (w *world) schedule() (last time.Duration) {
 //	restart stepgate|application|applicationset
 //	restart due                   of a replica of stepgate at the moment at which it was going to look again
 //	restart all                   of all replicas of stepgate
+//	kill                          of all replicas of stepgate: none gives up its Lease, or writes what is left
 //	amid APP                      the same, in the middle of its next sync
 //	outage D                      the API server cannot reach the mutating webhook for D: it goes on without it
 func (w *world) happen(words []string) {
@@ -106,6 +107,8 @@ func (w *world) happen(words []string) {
 	case "outage":
 		w.unusual = true
 		w.outageUntil = max(w.outageUntil, w.now+duration(args[0]))
+	case "kill":
+		w.gate.Kill()
 	case "restart":
 		w.restart(args[0])
 	}
@@ -113,7 +116,7 @@ func (w *world) happen(words []string) {
 
 // undisturbing are the events that end a condition, or nothing.
 var undisturbing = []string{
-	"restart", "annotate", "closes", "approval", "approver", "byhand", "bypass", "evidence", "tester", "runs",
+	"restart", "kill", "annotate", "closes", "approval", "approver", "byhand", "bypass", "evidence", "tester", "runs",
 }
 
 func (w *world) inGit(verb string, b *branch, args []string) {

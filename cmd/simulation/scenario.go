@@ -71,6 +71,8 @@ type Scenario struct {
 	Audit bool
 	// Refuses is --hold=false of stepgate: it denies what it otherwise holds.
 	Refuses bool
+	// Ledger has stepgate keep what it has seen; without, a restart forgets all.
+	Ledger bool
 	// Hashes gives revisions the names that git gives them; without, they are counted: app.1.
 	Hashes bool
 	// Takes is how long something slow is Progressing; zero is 8 s.
@@ -149,6 +151,9 @@ func (s *Scenario) String() string {
 	}
 	if s.FourEyes {
 		b.WriteString(" four-eyes")
+	}
+	if s.Ledger {
+		b.WriteString(" ledger")
 	}
 	if s.Hashes {
 		b.WriteString(" hashes")

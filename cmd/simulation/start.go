@@ -32,8 +32,16 @@ func (s *stepgate) lose(n int) {
 	if s.lease.holder != n {
 		return
 	}
-	s.lease = lease{(n + 1) % len(s.replicas), s.w.now + min(s.w.delay(time.Second), takeover)}
-	s.w.after(s.lease.from-s.w.now, func() { s.replicas[s.lease.holder].reconcileAll() })
+	s.passTo((n+1)%len(s.replicas), min(s.w.delay(time.Second), takeover))
+}
+
+// passTo gives the lease to a replica some time later.
+func (s *stepgate) passTo(n int, d time.Duration) {
+	s.lease = lease{n, s.w.now + d}
+	s.w.after(d, func() {
+		s.replicas[s.lease.holder].reconcileAll()
+		s.replicas[s.lease.holder].writeDownAll()
+	})
 }
 
 // Leads is release.Starter.

@@ -20,6 +20,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/slots"
@@ -33,6 +34,7 @@ type stepgate struct {
 	replicas []*replica
 	lease    lease
 	objects  objects
+	kept     kept
 	turn     int
 	encoded  map[*argo.Application][]byte
 	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
@@ -57,6 +59,7 @@ type replica struct {
 	reconcileAt map[*family]time.Duration
 	starts      int
 	verified    verified
+	remembered  remembered
 }
 
 type request struct{ app, why string }
@@ -73,6 +76,7 @@ func newStepgate(w *world, records records) *stepgate {
 		w: w, objects: objects{stored: map[types.UID]slots.Stored{}}, encoded: map[*argo.Application][]byte{},
 		projected: map[*argo.Application]*argocd.Projection{},
 	}
+	s.kept = kept{s, map[ledger.ID]ledger.Object{}, 0}
 	for range w.scenario.Replicas {
 		s.replicas = append(s.replicas, newReplica(s, records))
 	}
@@ -105,6 +109,7 @@ func newReplica(s *stepgate, records records) *replica {
 func (r *replica) start() {
 	r.Histories = cluster.NewHistories(virtualClock{r.w})
 	r.asked = map[request]asked{}
+	r.remember()
 	r.starts, r.reconcileAt = r.starts+1, map[*family]time.Duration{}
 	config := settings.Config{
 		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
@@ -140,6 +145,9 @@ func (r *replica) start() {
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))
 	}
+	if l := r.remembered.ledger; l != nil {
+		l.Listed()
+	}
 	r.reconcileAll()
 }
 
@@ -156,8 +164,18 @@ func pinOf(s *Scenario) settings.Pin {
 func (s *stepgate) Restart(n int) { s.restart(s.replicas[n%len(s.replicas)]) }
 
 func (s *stepgate) restart(r *replica) {
+	r.end()
 	r.start()
 	s.lose(slices.Index(s.replicas, r))
+}
+
+// Kill is Gate.
+func (s *stepgate) Kill() {
+	s.w.restarted = s.w.now
+	for _, r := range s.replicas {
+		r.start()
+	}
+	s.passTo(s.lease.holder, takeover)
 }
 
 // Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
@@ -229,6 +247,7 @@ func (r *replica) saw(old, app *argo.Application) {
 
 // changed is told of what has changed of an ApplicationSet: it is looked at, and those that come after it.
 func (r *replica) changed(f *family) {
+	r.writeDown(f)
 	r.reconcileIn(f, settle)
 	for _, other := range r.w.families {
 		if slices.Contains(other.after, f) {

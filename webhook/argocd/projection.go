@@ -39,8 +39,9 @@ type Projection struct {
 	Deployed Content
 	// Stopped is Content.Revised of its last full sync, if somebody has terminated that.
 	Stopped string
-	// Followed is when the full sync started that its newest operation has followed directly; zero if nothing tells.
-	Followed time.Time
+	// Stamped says that its newest operation has a stamp, and Failed is Stamp.Failed of that.
+	Stamped bool
+	Failed  time.Time
 	// Retry is the sync that has failed and is tried again; nil if there is none.
 	Retry *Retry
 	// Report stands for what an agent reports of it; 0 if none does.
@@ -95,7 +96,8 @@ func NewProjection(app *argo.Application) *Projection {
 	o := operatedOf(app.Status.OperationState)
 	full := o.lastFull(&app.Spec, app.Operation)
 	p.Deployed, p.Deploys, p.Stopped, p.Retry = full.deployed(), deploying(app, o), full.stopped(), o.retry(app)
-	p.Followed = followed(app, o)
+	newest := newestStamp(app, o)
+	p.Stamped, p.Failed = newest.Version == stampVersion, newest.Failed
 	return p
 }
 

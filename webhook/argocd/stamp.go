@@ -30,6 +30,9 @@ type Stamp struct {
 	Content
 	// Last is the last full sync before, if this is none, or if that has failed.
 	Last *Outcome `json:"last,omitempty"`
+	// Failed is when the last full sync before started that did not succeed, or that something else took the place of: the
+	// history has no others. What nobody knows of an operation without a stamp may have failed.
+	Failed time.Time `json:"failed,omitzero"`
 }
 
 // Outcome is what became of a full sync.
@@ -59,7 +62,39 @@ func StampOf(app, old *Application) Stamp {
 	if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {
 		s.Last = last.before(app)
 	}
+	s.Failed = old.failed(s.Content)
 	return s
+}
+
+// failed is Stamp.Failed of an operation that is written now, and deploys next.
+func (a *Application) failed(next Content) time.Time {
+	if a == nil {
+		return time.Time{}
+	}
+	o := a.Status.OperationState.operated()
+	if o == nil && a.Operation != nil {
+		return stampIn(&a.Operation.Operation).Failed
+	}
+	if o == nil {
+		return time.Time{}
+	}
+	stamp := stampIn(o.op)
+	if stamp.Version != stampVersion || o.full() && !o.phase.Successful() &&
+		(o.phase.Completed() || stamp.Content != next) {
+		return o.startedAt
+	}
+	return stamp.Failed
+}
+
+// newestStamp is that of the operation that has begun last, or else of the one that waits.
+func newestStamp(app *argo.Application, o *operated) Stamp {
+	switch {
+	case o != nil:
+		return stampIn(o.op)
+	case app.Operation != nil:
+		return stampIn(app.Operation)
+	}
+	return Stamp{}
 }
 
 // Stamped is the Application with the stamp of its operation, and the JSON patches that make it so. app itself stays as

@@ -1,26 +1,34 @@
 package cluster
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/history"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Resume has the Histories begin with what was kept of each Application that is in the first list. It is called before the
 // first event.
 func (s *Histories) Resume(kept func(p *argocd.Projection) *history.Kept) { s.kept = kept }
 
-// Kept is what to keep of the Applications of an Owner now, by their UIDs.
-func (s *Histories) Kept(owner Owner) map[types.UID]history.Kept {
+// Kept is what to keep of an Application.
+type Kept struct {
+	UID  types.UID
+	Name string
+	history.Kept
+}
+
+// Kept is what to keep of the Applications of an Owner now.
+func (s *Histories) Kept(owner Owner) []Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.families[owner]
 	if f == nil {
 		return nil
 	}
-	all, now := make(map[types.UID]history.Kept, len(f.members)), s.clock.Now()
+	all, now := make([]Kept, 0, len(f.members)), s.clock.Now()
 	for _, o := range f.members {
-		all[o.uid] = o.Record.Kept(now)
+		all = append(all, Kept{UID: o.uid, Name: o.name, Kept: o.Record.Kept(now)})
 	}
 	return all
 }

@@ -16,6 +16,8 @@ type Kept struct {
 	// sync had started that had ended.
 	OperatedAt, FullAt time.Time
 	Idle               bool
+	// Runs is the newest entry of its history.
+	Runs policy.Source
 	// HealthySince is since when it is Healthy; zero if it is not, or only for less than a second: that is the resolution
 	// of Argo CD's times.
 	HealthySince time.Time
@@ -35,7 +37,7 @@ type Kept struct {
 // Kept is what to keep of a Record now.
 func (r *Record) Kept(now time.Time) Kept {
 	k := Kept{
-		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Parameters: r.parameters, Around: r.around, Found: r.found,
+		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Runs: r.runs, Parameters: r.parameters, Around: r.around, Found: r.found,
 		Completions: slices.Clone(r.completions), Broken: r.broken, BrokenAt: r.brokenAt, AppliedAt: r.appliedAt,
 	}
 	for i := range k.Completions {
@@ -60,21 +62,23 @@ func (r *Record) state(p *argocd.Projection) {
 // happened meanwhile, has happened.
 //
 //   - It may have been unhealthy with what it ran, unless it is Healthy since the same time: what it was found done with
-//     since its last operation counts no more, and it was broken until it became Healthy.
-//   - It may have gone back from what it has completed, or failed, unless it shows that at most one full sync has begun, and
-//     of what: else it has completed nothing.
+//     since its last operation is Doubted, and it was broken until it became Healthy.
+//   - It may have gone back from what it has completed, unless its stamp shows that no sync has failed, and its history that
+//     the others did not go back: else it has completed nothing.
 //   - What it has completed with other parameters, it has not completed. With something else around its sources, it has
 //     completed that Altered.
 func (r *Record) resume(k *Kept, p *argocd.Projection, now time.Time) {
 	app := &p.Application
 	same := app.LastOperation.StartedAt.Equal(k.OperatedAt)
 	steady := app.Health == "Healthy" && !k.HealthySince.IsZero() && app.HealthSince.Equal(k.HealthySince)
-	known := same || k.followedBy(p)
+	known := same || k.goesOn(p)
 	r.around, r.appliedAt, r.broken, r.brokenAt = k.Around, k.AppliedAt, k.Broken, k.BrokenAt
 	if known && k.Parameters == p.Content.Parameters {
-		r.completions = slices.DeleteFunc(slices.Clone(k.Completions), func(c policy.Completion) bool {
-			return !steady && c.OperatedAt.Equal(k.OperatedAt)
-		})
+		r.completions = slices.Clone(k.Completions)
+		for i := range r.completions {
+			c := &r.completions[i]
+			c.Doubted = c.Doubted || !steady && c.OperatedAt.Equal(k.OperatedAt)
+		}
 	}
 	switch {
 	case known && steady:
@@ -91,13 +95,26 @@ func (r *Record) resume(k *Kept, p *argocd.Projection, now time.Time) {
 	}
 }
 
-// followedBy reports whether the newest operation of an Application has followed what was kept with no other full sync in
-// between, and has not failed since: one that has failed may have gone back.
-func (k *Kept) followedBy(p *argocd.Projection) bool {
+// goesOn reports whether all full syncs of an Application that have begun since have succeeded, or are under way, and none
+// of them deployed what it had completed before.
+func (k *Kept) goesOn(p *argocd.Projection) bool {
 	last := &p.Application.LastFull
 	failed := last.Phase == "Failed" || last.Phase == "Error"
-	return !p.Followed.IsZero() && (p.Followed.Equal(k.FullAt) || p.Followed.Equal(k.OperatedAt)) &&
-		(!failed || last.StartedAt.Equal(k.FullAt))
+	if !p.Stamped || p.Failed.After(k.OperatedAt) || failed && !last.StartedAt.Equal(k.FullAt) {
+		return false
+	}
+	ran := p.Application.Ran
+	for i, s := range slices.Backward(ran) {
+		if s == k.Runs {
+			return !slices.ContainsFunc(ran[i+1:], k.completed)
+		}
+	}
+	return k.Runs == policy.Source{} && len(k.Completions) == 0
+}
+
+// completed reports whether something that was completed has a source.
+func (k *Kept) completed(s policy.Source) bool {
+	return slices.ContainsFunc(k.Completions, func(c policy.Completion) bool { return slices.Contains(c.Sources, s) })
 }
 
 // Follow is the Record with what another replica has kept of an Application, which is seen in a state: what a replica

@@ -32,6 +32,7 @@ func main() {
 		"stepgate starts what is due")
 	evidence := flag.Bool("evidence", false, "play histories of both kinds in which steps wait for evidence")
 	chains := flag.Bool("chains", false, "play histories of all kinds in which ApplicationSets come after others")
+	ledger := flag.Bool("ledger", false, "play histories of the other kinds with the ledger, and with replicas that end")
 	first := flag.Bool("first", false, "stop at the first history that shows a violation")
 	results := report.Flag(flag.CommandLine)
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
@@ -44,7 +45,7 @@ func main() {
 	}
 	plan := random.Plan{
 		Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, Trains: *trains,
-		Evidence: *evidence, Chains: *chains, First: *first,
+		Evidence: *evidence, Chains: *chains, Ledger: *ledger, First: *first,
 		Progress: os.Stderr,
 	}
 	if *kind != "" {
@@ -60,6 +61,9 @@ func main() {
 // search plays a plan. Each kind of plan has a section of the page.
 func search(plan random.Plan, show int, results *report.Results) error {
 	section := "Histories of Argo CD " + plan.Version
+	if plan.Ledger {
+		section += ", with the ledger"
+	}
 	switch {
 	case plan.Chains:
 		section += ", chains of ApplicationSets"

@@ -27,6 +27,8 @@ type Plan struct {
 	Evidence bool
 	// Chains has histories of all kinds in which ApplicationSets come after others.
 	Chains bool
+	// Ledger has all of them with the ledger, and with replicas that end.
+	Ledger bool
 	// First ends the search with the first history that shows a violation.
 	First bool
 	// Progress is told of every violation.
@@ -81,6 +83,10 @@ func Search(plan Plan) *Found {
 }
 
 func (p Plan) generator() *rapid.Generator[*simulation.Scenario] {
+	if p.Ledger {
+		p.Ledger = false
+		return Kept(p.generator())
+	}
 	switch {
 	case p.Chains:
 		return Chains(p.Version)
