@@ -25,7 +25,9 @@ type Options struct {
 	Client       Client
 	Tracing      Tracing
 	// Barrier has it prove what it knows by a write.
-	Barrier      bool
+	Barrier bool
+	// Ledger has it keep what its watches have seen.
+	Ledger       bool
 	VerifyCreate VerifyCreate
 }
 
@@ -40,6 +42,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.Client.bind(f)
 	o.Tracing.bind(f)
 	o.bindBarrier(f)
+	o.bindLedger(f)
 	o.VerifyCreate.bind(f)
 }
 

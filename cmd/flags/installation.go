@@ -16,7 +16,7 @@ type Installation struct{ text string }
 func (i *Installation) bind(f *pflag.FlagSet) {
 	f.StringVar(&i.text, "installation", "",
 		"NAMESPACE/NAME of this installation. Its webhook configurations and its Service are called NAME. NAMESPACE has the "+
-			"Service, the Secret NAME-ca, the Leases NAME-start and NAME-notifications, the Application NAME-barrier, and the "+
+			"Service, the Secret NAME-ca, the Leases NAME-start, NAME-ledger and NAME-notifications, the Application NAME-barrier, and the "+
 			"ConfigMaps of stepgate")
 }
 
@@ -46,6 +46,9 @@ func (i *Installation) CA() types.NamespacedName { return i.object("-ca") }
 
 // Start is the Lease of the one replica that starts syncs.
 func (i *Installation) Start() types.NamespacedName { return i.object("-start") }
+
+// Ledger is the Lease of the one replica that writes the ledger.
+func (i *Installation) Ledger() types.NamespacedName { return i.object("-ledger") }
 
 // Barrier is the Application that it writes to prove what its watch has seen.
 func (i *Installation) Barrier() types.NamespacedName { return i.object("-barrier") }

@@ -148,6 +148,11 @@ func (b *builder) judges() (err error) {
 		way.Slots = slots.NewStore(objects, reader, clock.RealClock{})
 		b.sweeper = &slots.Sweeper{Kept: objects, Sets: live}
 	}
+	if o.Ledger {
+		if err := b.keep(live); err != nil {
+			return err
+		}
+	}
 	b.gathered = record.NewGathered(b.waiting, record.NewExemptions(b.judge.Parser, b.known, &scope{
 		Namespaces: o.Gate.Namespaces, versions: b.background.Versions,
 	}, b.log))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +33,7 @@ type program struct {
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *slots.Sweeper // nil without --max-update
+	keeping   *keeping       // nil without --ledger
 	evidence  *evidence.Source
 	creator   *evidence.Creator // nil without --verify-create
 	endpoints []serve.Endpoint
@@ -65,11 +67,24 @@ func (p *program) run(ctx context.Context) error {
 	if p.creator != nil {
 		group.Go(func() error { p.creator.Run(running); return nil })
 	}
-	group.Go(func() error { p.known.Run(running); return serve.Ended(running, "watch of Applications", nil) })
+	group.Go(func() error { p.watch(running); return serve.Ended(running, "watch of Applications", nil) })
 	for _, e := range p.endpoints {
 		group.Go(func() error { return e.Serve(running) })
 	}
 	return group.Wait()
+}
+
+// watch watches until ctx is done, once what was known before was read.
+func (p *program) watch(ctx context.Context) {
+	if p.keeping == nil {
+		p.known.Run(ctx)
+		return
+	}
+	p.keeping.read(ctx)
+	var both sync.WaitGroup
+	both.Go(func() { p.keeping.run(ctx) })
+	p.known.Run(ctx)
+	both.Wait()
 }
 
 // gather gathers what scrapes show until ctx is done, once the watches are complete.
@@ -96,8 +111,9 @@ func (p *program) lookAtAll() {
 	}
 }
 
-// changed has the Releaser look at an ApplicationSet, if there is one.
+// changed has the Releaser look at an ApplicationSet, if there is one, and the ledger keep what has changed.
 func (p *program) changed(set types.NamespacedName) {
+	p.keeping.changed(set)
 	if p.look != nil {
 		p.look(set)
 	}

@@ -62,7 +62,7 @@ func StampOf(app, old *Application) Stamp {
 	if last != nil && (!isFull(app.Operation.Operation) || last.failed()) {
 		s.Last = last.before(app)
 	}
-	s.Failed = old.failed(s.Content)
+	s.Failed = old.failed(s.Content).UTC()
 	return s
 }
 

@@ -48,3 +48,16 @@ func (s *Histories) Follow(p *argocd.Projection, k *history.Kept) {
 		f.replace(o, &next)
 	}
 }
+
+// Follow adds what another replica has kept of Applications of an ApplicationSet.
+func (c *Cache) Follow(set types.UID, all []Kept) {
+	kept := make(map[types.UID]*Kept, len(all))
+	for i := range all {
+		kept[all[i].UID] = &all[i]
+	}
+	for _, p := range c.Owned(set) {
+		if k := kept[p.UID]; k != nil {
+			c.Histories.Follow(p, &k.Kept)
+		}
+	}
+}

@@ -21,7 +21,7 @@ type Ledger struct {
 	parts map[ID]part
 	// kept are the Applications, by the UID of their ApplicationSet and their own; nil once the Applications were listed.
 	kept map[types.UID]map[types.UID]*history.Kept
-	// lost counts the objects that somebody has deleted whose ApplicationSet is still there.
+	// lost counts the objects that somebody has deleted, and that this replica has written again.
 	lost int
 }
 
@@ -34,6 +34,8 @@ type part struct {
 	// material stands for what this replica has written last; 0 if that was another one.
 	material uint64
 	rollouts []byte
+	// gone says that somebody has deleted it.
+	gone bool
 }
 
 // New returns a Ledger that has seen nothing. follow is told what another replica has written of some Applications of
@@ -75,8 +77,7 @@ func (l *Ledger) Gone(id ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, stored := l.parts[id]; stored {
-		delete(l.parts, id)
-		l.lost++
+		l.parts[id] = part{gone: true}
 	}
 }
 
@@ -128,6 +129,9 @@ func (l *Ledger) part(id ID) part {
 func (l *Ledger) written(id ID, p part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.parts[id].gone {
+		l.lost++
+	}
 	l.parts[id] = p
 }
 

@@ -36,7 +36,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			log.Error(err, "the slots of ApplicationSets that are gone were not removed")
+			log.Error(err, "the ConfigMaps of ApplicationSets that are gone were not removed")
 		}
 	}, sweepEvery, 1, true)
 }

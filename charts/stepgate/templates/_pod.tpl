@@ -88,6 +88,7 @@ priorityClassName: {{ . }}
 {{- define "stepgate.args" -}}
 - serve
 {{ include "stepgate.ruleArgs" . }}
+- --ledger={{ .Values.config.ledger }}
 {{- if .Values.writeBarrier.enabled }}
 - --write-barrier=true
 {{- end }}
