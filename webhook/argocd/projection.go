@@ -42,6 +42,8 @@ type Projection struct {
 	// Stamped says that its newest operation has a stamp, and Failed is Stamp.Failed of that.
 	Stamped bool
 	Failed  time.Time
+	// Oldest and Newest are the numbers of these entries of its history; 0 if it has none.
+	Oldest, Newest int64
 	// Retry is the sync that has failed and is tried again; nil if there is none.
 	Retry *Retry
 	// Report stands for what an agent reports of it; 0 if none does.
@@ -96,6 +98,9 @@ func NewProjection(app *argo.Application) *Projection {
 	o := operatedOf(app.Status.OperationState)
 	full := o.lastFull(&app.Spec, app.Operation)
 	p.Deployed, p.Deploys, p.Stopped, p.Retry = full.deployed(), deploying(app, o), full.stopped(), o.retry(app)
+	if h := app.Status.History; len(h) > 0 {
+		p.Oldest, p.Newest = h[0].ID, h.LastRevisionHistory().ID
+	}
 	newest := newestStamp(app, o)
 	p.Stamped, p.Failed = newest.Version == stampVersion, newest.Failed
 	return p

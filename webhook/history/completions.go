@@ -85,7 +85,9 @@ func (r *Record) wentBack(last *policy.LastSync, compared []policy.Source) {
 // takeBack forgets what was completed after something that the Application returns to, by an operation that started at a
 // time or is under way: somebody has gone back from that. What it was found Synced with after that operation stays.
 func (r *Record) takeBack(app *policy.Application, to []policy.Source, startedAt time.Time) {
-	at := slices.IndexFunc(r.completions, func(c policy.Completion) bool { return slices.Equal(c.Sources, to) })
+	at := slices.IndexFunc(r.completions, func(c policy.Completion) bool {
+		return !c.Doubted && slices.Equal(c.Sources, to)
+	})
 	if len(to) == 0 || at < 0 && !ranBefore(app.Ran, to) {
 		return
 	}

@@ -16,8 +16,9 @@ type Kept struct {
 	// sync had started that had ended.
 	OperatedAt, FullAt time.Time
 	Idle               bool
-	// Runs is the newest entry of its history.
-	Runs policy.Source
+	// Ran are the sources and revisions of its history, and Newest is the number of its newest entry.
+	Ran    []policy.Source
+	Newest int64
 	// HealthySince is since when it is Healthy; zero if it is not, or only for less than a second: that is the resolution
 	// of Argo CD's times.
 	HealthySince time.Time
@@ -37,7 +38,7 @@ type Kept struct {
 // Kept is what to keep of a Record now.
 func (r *Record) Kept(now time.Time) Kept {
 	k := Kept{
-		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Runs: r.runs, Parameters: r.parameters, Around: r.around, Found: r.found,
+		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Ran: r.ran, Newest: r.newest, Parameters: r.parameters, Around: r.around, Found: r.found,
 		Completions: slices.Clone(r.completions), Broken: r.broken, BrokenAt: r.brokenAt, AppliedAt: r.appliedAt,
 	}
 	for i := range k.Completions {
@@ -53,6 +54,7 @@ func (r *Record) Kept(now time.Time) Kept {
 func (r *Record) state(p *argocd.Projection) {
 	app := &p.Application
 	r.around, r.parameters, r.fullAt, r.healthySince = p.Content.Around, p.Content.Parameters, app.LastFull.StartedAt, time.Time{}
+	r.ran, r.newest = app.Ran, p.Newest
 	if app.Health == "Healthy" {
 		r.healthySince = app.HealthSince
 	}
@@ -75,9 +77,8 @@ func (r *Record) resume(k *Kept, p *argocd.Projection, now time.Time) {
 	r.around, r.appliedAt, r.broken, r.brokenAt = k.Around, k.AppliedAt, k.Broken, k.BrokenAt
 	if known && k.Parameters == p.Content.Parameters {
 		r.completions = slices.Clone(k.Completions)
-		for i := range r.completions {
-			c := &r.completions[i]
-			c.Doubted = c.Doubted || !steady && c.OperatedAt.Equal(k.OperatedAt)
+		if !steady {
+			r.doubt()
 		}
 	}
 	switch {
@@ -95,8 +96,16 @@ func (r *Record) resume(k *Kept, p *argocd.Projection, now time.Time) {
 	}
 }
 
+// doubt doubts what may be deployed: the newest that was completed, and what was found Synced since the same operation.
+func (r *Record) doubt() {
+	for i := range r.completions {
+		newest := r.completions[len(r.completions)-1].OperatedAt
+		r.completions[i].Doubted = r.completions[i].Doubted || r.completions[i].OperatedAt.Equal(newest)
+	}
+}
+
 // goesOn reports whether all full syncs of an Application that have begun since have succeeded, or are under way, and none
-// of them deployed what it had completed before.
+// of them deployed what it had deployed or completed before. The history has to reach back to what it ran.
 func (k *Kept) goesOn(p *argocd.Projection) bool {
 	last := &p.Application.LastFull
 	failed := last.Phase == "Failed" || last.Phase == "Error"
@@ -104,17 +113,25 @@ func (k *Kept) goesOn(p *argocd.Projection) bool {
 		return false
 	}
 	ran := p.Application.Ran
-	for i, s := range slices.Backward(ran) {
-		if s == k.Runs {
-			return !slices.ContainsFunc(ran[i+1:], k.completed)
+	if len(k.Ran) == 0 || p.Oldest > k.Newest {
+		return false
+	}
+	from := slices.Index(ran, k.Ran[len(k.Ran)-1])
+	if from < 0 {
+		return false
+	}
+	for i, s := range ran[from+1:] {
+		if k.had(s) || slices.Contains(ran[:from+1+i], s) {
+			return false
 		}
 	}
-	return k.Runs == policy.Source{} && len(k.Completions) == 0
+	return true
 }
 
-// completed reports whether something that was completed has a source.
-func (k *Kept) completed(s policy.Source) bool {
-	return slices.ContainsFunc(k.Completions, func(c policy.Completion) bool { return slices.Contains(c.Sources, s) })
+// had reports whether a source was deployed or completed at its revision.
+func (k *Kept) had(s policy.Source) bool {
+	return slices.Contains(k.Ran, s) ||
+		slices.ContainsFunc(k.Completions, func(c policy.Completion) bool { return slices.Contains(c.Sources, s) })
 }
 
 // Follow is the Record with what another replica has kept of an Application, which is seen in a state: what a replica

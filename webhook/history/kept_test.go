@@ -38,9 +38,9 @@ func TestWhatMayHaveHappenedHasHappened(t *testing.T) {
 		want   []string
 		broken int
 	}{
-		"nothing has happened":   {b(), []string{"a", "b"}, 0},
-		"it has gone on":         {next(), []string{"a", "b", "c"}, 0},
-		"it became Healthy anew": {stamped("b", 20, 25, "a", "b"), []string{"a", "b"}, 26},
+		"nothing has happened":                          {b(), []string{"a", "b"}, 0},
+		"it has gone on":                                {next(), []string{"a", "b", "c"}, 0},
+		"it became Healthy anew":                        {stamped("b", 20, 25, "a", "b"), []string{"a", "b"}, 26},
 		"it has gone on, and was not Healthy meanwhile": {stamped("c", 30, 31, "a", "b", "c"), []string{"a", "b?", "c"}, 32},
 		"it is Progressing": {with(next(), func(p *argocd.Projection) {
 			p.Application.Health, p.Application.HealthSince = "Progressing", second(31)
@@ -48,13 +48,16 @@ func TestWhatMayHaveHappenedHasHappened(t *testing.T) {
 		"it is Degraded": {with(b(), func(p *argocd.Projection) {
 			p.Application.Health, p.Application.HealthSince = "Degraded", second(31)
 		}), []string{"a"}, 2000},
-		"a sync has failed meanwhile": {with(next(), func(p *argocd.Projection) { p.Failed = second(25) }), []string{"c"}, 2000},
-		"a sync has failed before":    {with(next(), func(p *argocd.Projection) { p.Failed = second(15) }), []string{"a", "b", "c"}, 0},
+		"a sync has failed meanwhile":   {with(next(), func(p *argocd.Projection) { p.Failed = second(25) }), []string{"c"}, 2000},
+		"a sync has failed before":      {with(next(), func(p *argocd.Projection) { p.Failed = second(15) }), []string{"a", "b", "c"}, 0},
 		"nobody knows, without a stamp": {with(next(), func(p *argocd.Projection) { p.Stamped = false }), []string{"c"}, 2000},
 		"it has gone back":              {stamped("a", 30, 10, "a", "b", "a"), []string{"a"}, 2000},
 		"it has gone back, and on":      {stamped("c", 40, 10, "a", "b", "a", "c"), []string{"c"}, 2000},
 		"its history is short":          {stamped("c", 40, 10, "c"), []string{"c"}, 2000},
-		"other parameters":              {with(b(), func(p *argocd.Projection) { p.Content.Parameters = "others" }), []string{"b"}, 0},
+		"its history reaches back to another time": {with(stamped("c", 50, 10, "b", "c"), func(p *argocd.Projection) {
+			p.Oldest, p.Newest = 3, 4
+		}), []string{"c"}, 2000},
+		"other parameters": {with(b(), func(p *argocd.Projection) { p.Content.Parameters = "others" }), []string{"b"}, 0},
 		"its sync is under way": {with(next(), func(p *argocd.Projection) {
 			p.Application.OperationSet, p.Deploys = true, at("c")
 		}), []string{"a", "b"}, 0},
@@ -87,8 +90,8 @@ func TestWhatMayHaveHappenedHasHappened(t *testing.T) {
 
 // TestWhatIsAroundChangesUnseen: what was completed elsewhere is Altered.
 func TestWhatIsAroundChangesUnseen(t *testing.T) {
-	kept := after(stamped("a", 10, 10, "a")).Kept(second(1100))
-	moved := with(stamped("a", 10, 10, "a"), func(p *argocd.Projection) { p.Content = content("a", "there") })
+	kept := after(stamped("a", 10, 10, "a"), stamped("b", 20, 10, "a", "b")).Kept(second(1100))
+	moved := with(stamped("b", 20, 10, "a", "b"), func(p *argocd.Projection) { p.Content = content("b", "there") })
 	r, _ := (*Record)(nil).Next(moved, Event{Position: 1, At: second(2000), Kept: &kept})
 	NewWithT(t).Expect(r.Past(0, 0).Completions[0].Altered).To(BeTrue())
 }
@@ -113,15 +116,17 @@ type life struct {
 	now    int
 	states []*argocd.Projection
 	ran    []string
-	failed time.Time
-	health int
+	// number is that of the newest entry of a history of limit.
+	number, limit int64
+	failed        time.Time
 }
 
 func (l *life) see(p *argocd.Projection) {
 	app := &p.Application
 	p.Stamped, p.Failed = true, l.failed
 	app.Ran = nil
-	for _, r := range l.ran {
+	p.Oldest, p.Newest = max(0, l.number-l.limit+1), l.number
+	for _, r := range l.ran[max(0, len(l.ran)-int(l.limit)):] {
 		app.Ran = append(app.Ran, at(r)...)
 	}
 	l.states = append(l.states, p)
@@ -167,70 +172,66 @@ func (l *life) sync(revision string, before *argocd.Projection, succeeds bool) {
 		l.failed = second(started) // as the next stamp says
 		return
 	}
-	if n := len(l.ran); n == 0 || l.ran[n-1] != revision {
-		l.ran = append(l.ran, revision)
+	since := before.Application.LastSync.Since // a repetition changes nothing about that
+	if l.ran[len(l.ran)-1] != revision {
+		l.ran, since = append(l.ran, revision), second(l.now)
 	}
+	l.number++
 	p := done(revision, l.now)
 	p.Application.LastOperation.StartedAt, p.Application.LastFull.StartedAt = second(started), second(started)
-	p.Application.LastSync.Since = second(l.now)
+	p.Application.LastSync.Since = since
 	p.Application.HealthSince = before.Application.HealthSince
 	l.see(p)
 }
 
-// TestARestartNeverKnowsMore holds a replica that ends and starts again against one that never ends, through histories of
-// which the other misses a part. What it takes for completed, the one that has seen everything does, too; and it takes
-// nothing for better than that.
+// TestARestartNeverKnowsMore holds a replica that ends, and resumes what it had kept a while before, against one that never
+// ends and one that forgets all, through histories of which it misses a part. What it takes for completed, one of the
+// others does, too, and no better.
 func TestARestartNeverKnowsMore(t *testing.T) {
 	more := 0
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{now: 100, ran: []string{"a"}}
+		l := &life{now: 100, ran: []string{"a"}, limit: 10}
 		l.see(stamped("a", 90, 90))
 		for range rapid.IntRange(2, 8).Draw(t, "acts") {
 			l.act(t)
 		}
-		written := rapid.IntRange(1, len(l.states)).Draw(t, "written after")
-		started := rapid.IntRange(written, len(l.states)).Draw(t, "started at")
-		var always, ends *Record
+		written := rapid.IntRange(0, len(l.states)-1).Draw(t, "written after")
+		started := rapid.IntRange(written, len(l.states)-1).Draw(t, "started at")
+		var always, resumed, forgets *Record
+		kept := Kept{}
 		for i, p := range l.states {
 			e := Event{Position: uint64(i + 1), At: seenAt(p)}
-			always, _ = always.Next(p, e)
-			switch {
-			case i < written:
-				ends, _ = ends.Next(p, e)
-			case i == started:
-				kept := ends.Kept(seenAt(l.states[written-1]).Add(time.Second))
-				e.Kept = &kept
-				ends, _ = (*Record)(nil).Next(p, e)
-			case i > started:
-				ends, _ = ends.Next(p, e)
-			default:
-				continue
+			if always, _ = always.Next(p, e); i == written {
+				kept = always.Kept(e.At.Add(time.Second))
 			}
 			if i < started {
 				continue
 			}
-			all := always.Past(0, 0)
-			for _, c := range ends.Past(0, 0).Completions {
-				at := slices.IndexFunc(all.Completions, func(o policy.Completion) bool { return slices.Equal(o.Sources, c.Sources) })
-				if c.Doubted {
-					continue
-				}
-				more++
-				if at < 0 {
-					t.Fatalf("state %d: %v is taken for completed", i, c.Sources)
-				}
-				if o := all.Completions[at]; c.Since.Before(o.Since) || c.Seen.After(o.Seen) || o.Altered && !c.Altered {
-					t.Fatalf("state %d: %+v is better than %+v", i, c, o)
-				}
+			forgets, _ = forgets.Next(p, e)
+			if resumed == nil {
+				e.Kept = &kept
 			}
-			if ends.Past(0, 0).Broken.Before(all.Broken) && len(ends.completions) > 1 {
-				t.Fatalf("state %d: broken at %s, not %s", i, ends.brokenAt, always.brokenAt)
+			resumed, _ = resumed.Next(p, e)
+			more += max(0, len(resumed.completions)-len(forgets.completions))
+			if resumed.brokenAt.Before(always.brokenAt) && resumed.brokenAt.Before(forgets.brokenAt) {
+				t.Fatalf("state %d: it was broken at %s, not %s", i, always.brokenAt, resumed.brokenAt)
+			}
+			for _, c := range resumed.completions {
+				if !c.Doubted && !asGood(c, always) && !asGood(c, forgets) {
+					t.Fatalf("state %d: %+v is taken for completed", i, c)
+				}
 			}
 		}
 	})
-	if more == 0 {
-		t.Fatal("nothing was ever kept")
-	}
+	NewWithT(t).Expect(more).To(BeNumerically(">", 0), "nothing was ever kept")
+}
+
+// asGood reports whether a record has a completion as well, and no worse.
+func asGood(c policy.Completion, r *Record) bool {
+	return slices.ContainsFunc(r.completions, func(o policy.Completion) bool {
+		return slices.Equal(o.Sources, c.Sources) && !c.Since.Before(o.Since) && !c.Seen.After(o.Seen) &&
+			!c.OperatedAt.After(o.OperatedAt) && (c.Altered || !o.Altered)
+	})
 }
 
 // seenAt is when a watch without a lag sees a state: at the newest time that it tells.

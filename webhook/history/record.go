@@ -67,6 +67,9 @@ type Record struct {
 	idle bool
 	// fullAt is when its last full sync started, and healthySince since when it is Healthy; zero if it is not.
 	fullAt, healthySince time.Time
+	// ran is its history, and newest the number of its newest entry.
+	ran    []policy.Source
+	newest int64
 	// parameters stands for its sources without their revisions.
 	parameters string
 	// lostAt is when it was last seen to have other sources than those that its completions are of.

@@ -23,6 +23,8 @@ const (
 	// mostSources bounds the sources of one completion, and longestText a text that is not of a source.
 	mostSources = 100
 	longestText = 256
+	// mostRan bounds the history of an Application: Argo CD keeps ten syncs, unless it is told otherwise.
+	mostRan = 100
 )
 
 // Document is what one ConfigMap keeps of the Applications of an ApplicationSet. An ApplicationSet with many has several
@@ -42,14 +44,15 @@ type Document struct {
 // Sources are the sources of one completion: key and revision of each.
 type Sources [][2]string
 
-// Application is history.Kept of one Application.
+// Application is history.Kept of one Application. Ran are positions among Document.Sources.
 type Application struct {
 	UID          types.UID       `json:"uid"`
 	Name         string          `json:"name"`
 	OperatedAt   int64           `json:"operated,omitempty"`
 	FullAt       int64           `json:"full,omitempty"`
 	Idle         bool            `json:"idle,omitempty"`
-	Runs         *[2]string      `json:"runs,omitempty"`
+	Ran          []int           `json:"ran,omitempty"`
+	Newest       int64           `json:"newest,omitempty"`
 	HealthySince int64           `json:"healthy,omitempty"`
 	Parameters   string          `json:"parameters,omitempty"`
 	Around       string          `json:"around,omitempty"`
@@ -95,12 +98,12 @@ func (t *table) number(sources []policy.Source) int {
 // add adds what is kept of an Application: of its completions, the newest ones.
 func (d *Document) add(t *table, uid types.UID, name string, k *history.Kept, most int) {
 	a := Application{
-		UID: uid, Name: name, OperatedAt: down(k.OperatedAt), FullAt: down(k.FullAt), Idle: k.Idle,
+		UID: uid, Name: name, OperatedAt: down(k.OperatedAt), FullAt: down(k.FullAt), Idle: k.Idle, Newest: k.Newest,
 		HealthySince: down(k.HealthySince), Parameters: k.Parameters, Around: k.Around, Broken: k.Broken,
 		BrokenAt: up(k.BrokenAt), AppliedAt: down(k.AppliedAt),
 	}
-	if k.Runs != (policy.Source{}) {
-		a.Runs = &[2]string{k.Runs.Key, k.Runs.Revision}
+	for _, s := range k.Ran[max(0, len(k.Ran)-mostRan):] {
+		a.Ran = append(a.Ran, t.number([]policy.Source{s}))
 	}
 	if k.Found != (argocd.Content{}) {
 		a.Found = &k.Found
@@ -128,14 +131,14 @@ func newest(all []policy.Completion, most int) []policy.Completion {
 // now.
 func (d *Document) kept(a *Application, now time.Time) *history.Kept {
 	k := &history.Kept{
-		OperatedAt: at(a.OperatedAt), FullAt: at(a.FullAt), Idle: a.Idle, HealthySince: at(a.HealthySince),
+		OperatedAt: at(a.OperatedAt), FullAt: at(a.FullAt), Idle: a.Idle, Newest: a.Newest, HealthySince: at(a.HealthySince),
 		Parameters: a.Parameters, Around: a.Around, Broken: a.Broken, BrokenAt: at(a.BrokenAt), AppliedAt: at(a.AppliedAt),
 	}
 	if a.Found != nil {
 		k.Found = *a.Found
 	}
-	if a.Runs != nil {
-		k.Runs = policy.Source{Key: a.Runs[0], Revision: a.Runs[1]}
+	for _, of := range a.Ran {
+		k.Ran = append(k.Ran, d.Sources[of].policy()...)
 	}
 	for _, c := range a.Completions {
 		seen := at(c.Seen)
@@ -181,8 +184,11 @@ func (d *Document) validate(now time.Time) error {
 }
 
 func (a *Application) validate(sources int, now time.Time) error {
-	if len(a.Completions) > mostCompletions {
+	if len(a.Completions) > mostCompletions || len(a.Ran) > mostRan {
 		return errors.New("it has more completions than stepgate writes")
+	}
+	if slices.ContainsFunc(a.Ran, func(of int) bool { return of < 0 || of >= sources }) {
+		return errors.New("its history has no sources")
 	}
 	texts := []string{string(a.UID), a.Name, a.Parameters, a.Around}
 	if a.Found != nil {

@@ -36,7 +36,7 @@ func member(n, completions int) cluster.Kept {
 	k := cluster.Kept{UID: types.UID(fmt.Sprintf("app-%d", n)), Name: fmt.Sprintf("app-%d", n), Kept: history.Kept{
 		OperatedAt: now.Add(-time.Minute), FullAt: now.Add(-time.Minute), Idle: true, HealthySince: now.Add(-time.Minute),
 		Parameters: "p", Around: "a", Found: argocd.Content{Revised: "r", Parameters: "p", Around: "a"},
-		BrokenAt: now.Add(-time.Hour), AppliedAt: now.Add(-time.Hour), Runs: revision(completions)[0],
+		BrokenAt: now.Add(-time.Hour), AppliedAt: now.Add(-time.Hour), Ran: revision(completions),
 	}}
 	for i := range completions {
 		k.Completions = append(k.Completions, policy.Completion{
@@ -66,7 +66,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	d, err := Decode(encoded(t, members(3, 4)...), apps.UID, 0, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Members(now)).To(Equal(members(3, 4)))
-	g.Expect(d.Sources).To(HaveLen(4), "each once")
+	g.Expect(d.Sources).To(HaveLen(4+1), "each once, and what it ran")
 	g.Expect(encoded(t, members(3, 4)...)).To(Equal(encoded(t, members(3, 4)...)))
 }
 
@@ -136,6 +136,7 @@ func TestBadInputCountsForNothing(t *testing.T) {
 		"an Application without a UID":  {edited(t, replace(`"uid":"app-1"`, `"uid":""`)), 0, apps.UID, `has no UID, or that of another one`},
 		"sources that are not there":    {edited(t, replace(`"of":1`, `"of":7`)), 0, apps.UID, "a completion has no sources"},
 		"sources before the first":      {edited(t, replace(`"of":1`, `"of":-1`)), 0, apps.UID, "a completion has no sources"},
+		"a history that is not there":   {edited(t, replace(`"ran":[`, `"ran":[99,`)), 0, apps.UID, "its history has no sources"},
 		"a long text":                   {edited(t, replace(`"alice"`, `"`+strings.Repeat("a", 300)+`"`)), 0, apps.UID, "a text is longer"},
 		"a completion of the future":    {edited(t, replace(`"since":`, `"since":9`)), 0, apps.UID, "of the future"},
 		"a bomb":                        {zipped(t, strings.Repeat(" ", largestText+1)), 0, apps.UID, "it is longer than 8388608 bytes"},

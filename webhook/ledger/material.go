@@ -18,9 +18,12 @@ func material(seed maphash.Seed, members []cluster.Kept) (sum uint64) {
 func materialOf(seed maphash.Seed, m *cluster.Kept) uint64 {
 	h := facts{}
 	h.SetSeed(seed)
-	h.texts(string(m.UID), m.Parameters, m.Around, m.Found.Revised, m.Found.Parameters, m.Found.Around, m.Runs.Key, m.Runs.Revision)
+	h.texts(string(m.UID), m.Parameters, m.Around, m.Found.Revised, m.Found.Parameters, m.Found.Around)
 	h.times(m.OperatedAt, m.FullAt, m.HealthySince, m.BrokenAt, m.AppliedAt)
 	h.flags(m.Idle, m.Broken)
+	for _, s := range m.Ran {
+		h.texts(s.Key, s.Revision)
+	}
 	for i := range m.Completions {
 		c := &m.Completions[i]
 		h.times(c.OperatedAt, c.Since)
