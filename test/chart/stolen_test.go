@@ -23,6 +23,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/slots"
 )
 
@@ -196,6 +197,10 @@ func TestAStolenTokenWithMore(t *testing.T) {
 					"other slots":                {update(ctx, ours), ""},
 					"no slots":                   {remove(ctx, ours), ""},
 					"read all of its namespace":  {list(ctx, &corev1.ConfigMapList{}, namespace), ""},
+					"the ledger": {
+						create(ctx, in(namespace, ledger.Prefix+"uid-0", map[string]string{ledger.Label: "uid"})), "",
+					},
+					"the ledger without its label": {create(ctx, in(namespace, ledger.Prefix+"uid-1", nil)), onlySlots},
 					"slots without the label":    {create(ctx, in(namespace, slots.Prefix+"another", nil)), onlySlots},
 					"another ConfigMap":          {create(ctx, in(namespace, "another", kept)), onlySlots},
 					"change another":             {update(ctx, other), onlySlots},

@@ -40,6 +40,7 @@ var triedBy = map[string][]string{
 	"start another sync":          {"TestTheAccountWritesOnlyTheSyncsThatStepgateStarts", "TestTheAccountWritesNothingButTheRefreshAnnotation"},
 	"hold the Lease":              {"TestAStolenTokenWithMore"},
 	"`config.maxUpdate`":          {"TestAStolenTokenWithMore"},
+	"`config.ledger`":             {"TestAStolenTokenWithMore"},
 	"`config.verify.create`":      {"TestAStolenTokenWithMore"},
 	"`notifications.enabled`":     {"TestTheAccountThatTellsPeopleWritesOneConfigMap"},
 	"`ui.actions.enabled`":        {"TestAStolenTokenOfTheReporter"},

@@ -19,6 +19,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/course"
 	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/slots"
@@ -91,6 +92,9 @@ func annotationsPage() (string, error) {
 			"The stamp: hashes of what the operation deploys. One that somebody else writes is refused."},
 		{code(cluster.BarrierAnnotation), "an annotation of stepgate's own Application", "stepgate",
 			"The write barrier (`--write-barrier`)."},
+		{code(ledger.Label), "a label of stepgate's own ConfigMaps", "stepgate",
+			"The ledger of an ApplicationSet (`--ledger`), by its UID."},
+		{code(ledger.SetAnnotation), "an annotation of these", "stepgate", "Its namespace and name."},
 		{code(slots.Label), "a label of stepgate's own ConfigMaps", "stepgate",
 			"The slots of the steps of an ApplicationSet (`--max-update`)."},
 		{code(evidence.RevisionLabel), "a label of an object", "whoever verifies",
