@@ -193,20 +193,20 @@ func TestAStolenTokenWithMore(t *testing.T) {
 					NewWithT(t).Expect(shared.Admin.Create(ctx, object)).To(Succeed())
 				}
 				return map[string]theft{
-					"slots":                      {create(ctx, in(namespace, slots.Prefix+"another", kept)), ""},
-					"other slots":                {update(ctx, ours), ""},
-					"no slots":                   {remove(ctx, ours), ""},
-					"read all of its namespace":  {list(ctx, &corev1.ConfigMapList{}, namespace), ""},
+					"slots":                     {create(ctx, in(namespace, slots.Prefix+"another", kept)), ""},
+					"other slots":               {update(ctx, ours), ""},
+					"no slots":                  {remove(ctx, ours), ""},
+					"read all of its namespace": {list(ctx, &corev1.ConfigMapList{}, namespace), ""},
 					"the ledger": {
 						create(ctx, in(namespace, ledger.Prefix+"uid-0", map[string]string{ledger.Label: "uid"})), "",
 					},
 					"the ledger without its label": {create(ctx, in(namespace, ledger.Prefix+"uid-1", nil)), onlySlots},
-					"slots without the label":    {create(ctx, in(namespace, slots.Prefix+"another", nil)), onlySlots},
-					"another ConfigMap":          {create(ctx, in(namespace, "another", kept)), onlySlots},
-					"change another":             {update(ctx, other), onlySlots},
-					"delete another":             {remove(ctx, other), onlySlots},
-					"slots elsewhere":            {create(ctx, in("elsewhere", slots.Prefix+"another", kept)), rbac},
-					"read ConfigMaps of Argo CD": {list(ctx, &corev1.ConfigMapList{}, cluster.ArgoNamespace), rbac},
+					"slots without the label":      {create(ctx, in(namespace, slots.Prefix+"another", nil)), onlySlots},
+					"another ConfigMap":            {create(ctx, in(namespace, "another", kept)), onlySlots},
+					"change another":               {update(ctx, other), onlySlots},
+					"delete another":               {remove(ctx, other), onlySlots},
+					"slots elsewhere":              {create(ctx, in("elsewhere", slots.Prefix+"another", kept)), rbac},
+					"read ConfigMaps of Argo CD":   {list(ctx, &corev1.ConfigMapList{}, cluster.ArgoNamespace), rbac},
 				}
 			},
 		},
