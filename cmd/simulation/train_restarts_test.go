@@ -34,8 +34,8 @@ func TestATrainOutlivesRestarts(t *testing.T) {
 
 func soakingTrain(t *testing.T, ledger string, jitter int) *simulation.Scenario {
 	t.Helper()
-	text := fmt.Sprintf("argocd 3.5 layout=shared poll=3m0s requeue=0s replicas=2 jitter=%d takes=2s pin=candidate start%s\n"+
-		"app dev 1\napp qa 2\napp prod 3\n+0s annotate soak 8s\n", jitter, ledger)
+	text := fmt.Sprintf("argocd 3.5 layout=shared poll=3m0s requeue=0s replicas=2 jitter=%d takes=2s pin=candidate "+
+		"start%s\napp dev 1\napp qa 2\napp prod 3\n+0s annotate soak 8s\n", jitter, ledger)
 	at, kill := time.Duration(0), killEvery
 	for range soakingCommits {
 		wait := trainEvery

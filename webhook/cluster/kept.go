@@ -28,7 +28,7 @@ func (s *Histories) Kept(owner Owner) []Kept {
 	}
 	all, now := make([]Kept, 0, len(f.members)), s.clock.Now()
 	for _, o := range f.members {
-		all = append(all, Kept{UID: o.uid, Name: o.name, Kept: o.Record.Kept(now)})
+		all = append(all, Kept{UID: o.uid, Name: o.name, Kept: o.Kept(now)})
 	}
 	return all
 }
@@ -42,7 +42,7 @@ func (s *Histories) Follow(p *argocd.Projection, k *history.Kept) {
 		return
 	}
 	next := *o
-	next.Record = o.Record.Follow(k, p, s.clock.Now())
+	next.Record = o.Follow(k, p, s.clock.Now())
 	s.apps[p.UID] = &next
 	if f := s.families[o.owner]; f != nil {
 		f.replace(o, &next)

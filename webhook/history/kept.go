@@ -38,7 +38,8 @@ type Kept struct {
 // Kept is what to keep of a Record now.
 func (r *Record) Kept(now time.Time) Kept {
 	k := Kept{
-		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Ran: r.ran, Newest: r.newest, Parameters: r.parameters, Around: r.around, Found: r.found,
+		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Ran: r.ran, Newest: r.newest,
+		Parameters: r.parameters, Around: r.around, Found: r.found,
 		Completions: slices.Clone(r.completions), Broken: r.broken, BrokenAt: r.brokenAt, AppliedAt: r.appliedAt,
 	}
 	for i := range k.Completions {
@@ -53,7 +54,8 @@ func (r *Record) Kept(now time.Time) Kept {
 // state keeps what the next event, or the next process, compares with.
 func (r *Record) state(p *argocd.Projection) {
 	app := &p.Application
-	r.around, r.parameters, r.fullAt, r.healthySince = p.Content.Around, p.Content.Parameters, app.LastFull.StartedAt, time.Time{}
+	r.around, r.parameters = p.Content.Around, p.Content.Parameters
+	r.fullAt, r.healthySince = app.LastFull.StartedAt, time.Time{}
 	r.ran, r.newest = app.Ran, p.Newest
 	if app.Health == "Healthy" {
 		r.healthySince = app.HealthSince

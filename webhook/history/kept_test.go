@@ -166,8 +166,12 @@ func (l *life) sync(revision string, before *argocd.Projection, succeeds bool) {
 	l.now++
 	if !succeeds {
 		failed := *before
-		failed.Application.LastOperation = policy.LastOperation{Phase: "Failed", StartedAt: second(started), FinishedAt: second(l.now)}
-		failed.Application.LastFull = policy.FullSync{Phase: "Failed", StartedAt: second(started), FinishedAt: second(l.now), Other: at(revision)}
+		failed.Application.LastOperation = policy.LastOperation{
+			Phase: "Failed", StartedAt: second(started), FinishedAt: second(l.now),
+		}
+		failed.Application.LastFull = policy.FullSync{
+			Phase: "Failed", StartedAt: second(started), FinishedAt: second(l.now), Other: at(revision),
+		}
 		l.see(&failed)
 		l.failed = second(started) // as the next stamp says
 		return

@@ -17,12 +17,14 @@ const (
 	// Prefix is what the names of the ConfigMaps begin with. The UID of the ApplicationSet follows, and the number of the
 	// part.
 	Prefix = "stepgate-ledger-"
-	// Label marks them, with that UID, and SetAnnotation has the namespace/name of the ApplicationSet.
-	Label         = "stepgate.io/ledger"
+	// Label marks them, with that UID.
+	Label = "stepgate.io/ledger"
+	// SetAnnotation has the namespace/name of the ApplicationSet.
 	SetAnnotation = "stepgate.io/ledger-of"
-	// CompletionsKey and RolloutsKey are the two documents that they hold. The first part alone has rollouts.
+	// CompletionsKey is where they have a Document.
 	CompletionsKey = "completions.json.gz"
-	RolloutsKey    = "rollouts.json.gz"
+	// RolloutsKey is where the first part has the log of rollouts: nobody writes that yet, and a writer keeps it.
+	RolloutsKey = "rollouts.json.gz"
 )
 
 // ErrConflict says that somebody else has written or deleted an object since it was read.

@@ -47,7 +47,7 @@ func split(members []cluster.Kept) [][]cluster.Kept {
 	for _, m := range members {
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(m.UID)) // it never fails
-		at := int(hash.Sum32() % uint32(len(parts)))
+		at := int(hash.Sum32()) % len(parts)
 		parts[at] = append(parts[at], m)
 	}
 	return parts
@@ -57,7 +57,9 @@ func split(members []cluster.Kept) [][]cluster.Kept {
 func Encode(set Set, part int, members []cluster.Kept) ([]byte, error) {
 	members = slices.SortedFunc(slices.Values(members), func(a, b cluster.Kept) int { return cmp.Compare(a.UID, b.UID) })
 	for most := mostCompletions; ; most /= 2 {
-		d := Document{Version: Version, UID: set.UID, Set: set.Namespace + "/" + set.Name, Part: part, Applications: []Application{}}
+		d := Document{
+			Version: Version, UID: set.UID, Set: set.Namespace + "/" + set.Name, Part: part, Applications: []Application{},
+		}
 		t := &table{of: map[string]int{}}
 		for i := range members {
 			d.add(t, members[i].UID, members[i].Name, &members[i].Kept, most)

@@ -55,7 +55,9 @@ func (l *Ledger) Stored(o Object) {
 	}
 	now := l.clock.Now()
 	d, err := Decode(o.Completions, o.Set, o.Part, now)
-	l.parts[o.ID] = part{version: o.Version, size: len(o.Completions) + len(o.Rollouts), problem: err, rollouts: o.Rollouts}
+	l.parts[o.ID] = part{
+		version: o.Version, size: len(o.Completions) + len(o.Rollouts), problem: err, rollouts: o.Rollouts,
+	}
 	if err != nil {
 		return
 	}

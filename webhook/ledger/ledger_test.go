@@ -109,10 +109,10 @@ func zipped(t *testing.T, text string) []byte {
 // TestBadInputCountsForNothing: nothing of what stepgate has not written like this counts.
 func TestBadInputCountsForNothing(t *testing.T) {
 	whole := encoded(t, members(2, 2)...)
-	replace := func(old, new string) func(string) string {
+	replace := func(old, other string) func(string) string {
 		return func(text string) string {
 			NewWithT(t).Expect(text).To(ContainSubstring(old))
-			return strings.Replace(text, old, new, 1)
+			return strings.Replace(text, old, other, 1)
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -200,13 +200,16 @@ func TestOfThousandsTheNewestAreKept(t *testing.T) {
 		g.Expect(d.Applications[0].Completions).To(HaveLen(mostCompletions))
 		size, largest = size+len(text), max(largest, len(text))
 	}
-	t.Logf("5,000 Applications: %d parts, %d bytes, the largest %d; written and read in %s", len(parts), size, largest, time.Since(took))
+	t.Logf("5,000 Applications: %d parts, %d bytes, the largest %d; written and read in %s", len(parts), size, largest,
+		time.Since(took))
 	g.Expect(size).To(BeNumerically("<", 2<<20))
 
 	different := members(mostApplications, mostCompletions) // each Application has a repository of its own
 	for i := range different {
 		for k := range different[i].Completions {
-			different[i].Completions[k].Sources = []policy.Source{{Key: fmt.Sprintf("https://git.example/%x", i*7919), Revision: fmt.Sprintf("%x", (i*31+k)*1_000_003*(k+7))}}
+			different[i].Completions[k].Sources = []policy.Source{{
+				Key: fmt.Sprintf("https://git.example/%x", i*7919), Revision: fmt.Sprintf("%x", (i*31+k)*1_000_003*(k+7)),
+			}}
 		}
 	}
 	text, err := Encode(apps, 0, different)
@@ -285,7 +288,7 @@ func TestConfigMapsOfOthers(t *testing.T) {
 func TestWhatSomebodyElseWrites(t *testing.T) {
 	g := NewWithT(t)
 	l, writes := New(clocks.NewFakePassiveClock(now), nil), 0
-	w := NewWriter(l, objects(func(o Object) (string, error) { writes++; return fmt.Sprint("v", writes), nil }),
+	w := NewWriter(l, objects(func(Object) (string, error) { writes++; return fmt.Sprint("v", writes), nil }),
 		&fixed{members: members(1, 1)}, func(string) {})
 	name := types.NamespacedName{Namespace: "argocd", Name: "apps"}
 	write := func() int {

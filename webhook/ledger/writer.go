@@ -85,7 +85,7 @@ func (w *Writer) Run(ctx context.Context, clock clock.Clock) {
 	w.Write(last)
 }
 
-// waits waits for something until ctx is done.
+// waits returns once there is something, or ctx is done: then it is false.
 func waits[T any](ctx context.Context, something <-chan T) bool {
 	select {
 	case <-something:
