@@ -16,8 +16,8 @@ type Installation struct{ text string }
 func (i *Installation) bind(f *pflag.FlagSet) {
 	f.StringVar(&i.text, "installation", "",
 		"NAMESPACE/NAME of this installation. Its webhook configurations and its Service are called NAME. NAMESPACE has the "+
-			"Service, the Secret NAME-ca, the Leases NAME-start, NAME-ledger and NAME-notifications, the Application NAME-barrier, and the "+
-			"ConfigMaps of stepgate")
+			"Service, the Secret NAME-ca, the Leases NAME-start, NAME-ledger and NAME-notifications, the Application "+
+			"NAME-barrier, and the ConfigMaps of stepgate")
 }
 
 func (i *Installation) validate() error {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/installed"
+	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
 // stored are the names of all objects that the cluster stores, except the objects that the cluster writes by itself.
@@ -46,7 +47,7 @@ func stored(ctx context.Context, g Gomega) []string {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, item := range list.Items {
-				if !slices.Contains(byItself, resource.Name+"/"+item.Namespace) {
+				if !slices.Contains(byItself, resource.Name+"/"+item.Namespace) && !strings.HasPrefix(item.Name, ledger.Prefix) {
 					names[strings.Join([]string{version.Group, resource.Name, item.Namespace, item.Name}, "/")] = true
 				}
 			}

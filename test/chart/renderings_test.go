@@ -36,7 +36,7 @@ type part struct {
 var installations = map[string]part{
 	"with the defaults": {
 		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
-		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicy $NAME-evidence"},
+		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-slots", "ValidatingAdmissionPolicy $NAME-evidence"},
 		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--installation=gates/$NAME"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
@@ -60,7 +60,7 @@ var installations = map[string]part{
 		values: "{config: {mode: enforce}, notifications: {enabled: true}}",
 		has: []string{"Deployment $NAME-reporter", "ServiceAccount $NAME-reporter", "ClusterRole $NAME-reporter", "Role argocd/$NAME-reporter-argocd", "RoleBinding argocd/$NAME-reporter-argocd",
 			"Role $NAME-reporter-sent", "RoleBinding $NAME-reporter-sent", "ValidatingAdmissionPolicy $NAME-reporter", "ValidatingAdmissionPolicyBinding $NAME-reporter"},
-		lacks:        []string{"ValidatingAdmissionPolicy $NAME-configmaps", "PodDisruptionBudget $NAME-reporter"},
+		lacks:        []string{"PodDisruptionBudget $NAME-reporter"},
 		reporterArgs: []string{"--mode=enforce", "--argocd-namespace=argocd", "--notifications=true"},
 		fields: map[string]string{
 			"Role argocd/$NAME-reporter-argocd {.rules[*].resourceNames}":             `["argocd-notifications-cm"] ["argocd-notifications-secret"]`,
@@ -83,7 +83,7 @@ var installations = map[string]part{
 		args:   []string{"--max-update=true"},
 		fields: map[string]string{
 			"Role $NAME-slots {.rules[*].resources} {.rules[*].verbs}":                  `["configmaps"] ["get","list","create","update","delete"]`,
-			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}": "of ConfigMaps, stepgate may only write those that keep the slots of steps",
+			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}": "of ConfigMaps, stepgate may only write those that keep the slots of steps and the ledger",
 		},
 	},
 	"holding nothing": {

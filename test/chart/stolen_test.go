@@ -246,7 +246,7 @@ func TestAStolenTokenWithMore(t *testing.T) {
 					"a Lease of any name":  {create(ctx, lease(namespace, "another")), ""},
 					"change another Lease": {update(ctx, lease(namespace, "other")), rbac},
 					"a Lease elsewhere":    {create(ctx, lease("elsewhere", "stepgate-start")), rbac},
-					"another ConfigMap":    {create(ctx, &corev1.ConfigMap{ObjectMeta: lease(namespace, "x").ObjectMeta}), rbac},
+					"another ConfigMap":    {create(ctx, &corev1.ConfigMap{ObjectMeta: lease(namespace, "x").ObjectMeta}), onlySlots},
 				}
 			},
 		},

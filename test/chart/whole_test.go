@@ -286,11 +286,11 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 		own = ""
 	}
 	r.uses(g, r.deployment(), map[string]string{
-		"patch applications": "--release=true", "create leases": "--start=true",
+		"patch applications": "--release=true", "create leases": "--ledger=true",
 		"update leases " + name + "-start": "--start=true", "create secrets": own, "watch secrets": own,
 		"patch validatingwebhookconfigurations": own, "watch appprojects": "--sync-windows=true",
 		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
-		"create configmaps": "--max-update=true", "delete configmaps": "--max-update=true",
+		"create configmaps": "--ledger=true", "delete configmaps": "--ledger=true", "watch configmaps": "--ledger=true",
 		"watch jobs": "--verify-kinds=jobs.v1.batch", "create analysisruns": "--verify-create=true",
 		"get analysistemplates":            "--verify-create=true",
 		"get secrets " + notify.SecretName: "", "get configmaps " + notify.ConfigMapName: "",
@@ -374,7 +374,10 @@ func (r *rendering) policiesAreBound(g *WithT) {
 		if o.GetName() == r.fullName()+"-reporter" {
 			pod = pods[2]
 		}
-		account := "'system:serviceaccount:gates:" + pod.Spec.ServiceAccountName + "'"
-		g.Expect(field(g, o, "{.spec.matchConditions[0].expression}")).To(HaveSuffix(account), o.GetName())
+		account, who := "'system:serviceaccount:gates:"+pod.Spec.ServiceAccountName+"'", "{.spec.matchConditions[0].expression}"
+		if o.GetName() == r.fullName()+"-ledger" {
+			who = "{.spec.validations[0].expression}" // it is about everybody else
+		}
+		g.Expect(field(g, o, who)).To(HaveSuffix(account), o.GetName())
 	}
 }
