@@ -123,7 +123,7 @@ type member struct {
 
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{
-		scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{},
+		clock: newClock(len(s.Applications)), scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{},
 		trace: trace, random: uint64(s.Jitter),
 	}
 	w.forget()
