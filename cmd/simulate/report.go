@@ -133,7 +133,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	if o.Commits != nil {
 		hear = conductor.hear
 	}
-	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, hear)
+	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, o.counting(hear))
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stopped: %w", ctx.Err())
 	}
