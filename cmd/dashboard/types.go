@@ -72,6 +72,8 @@ type Detail struct {
 	// Said is what `stepgate get` says of each Application, by its name.
 	Said   map[string]Said `json:"said"`
 	Rights Rights          `json:"rights"`
+	// NeedsMore counts the needs that the rollout has beside the first ones.
+	NeedsMore int `json:"needsMore,omitempty"`
 	// Commits are the addresses of commits, by the commit, where they are known. ArgoCD is that of Argo CD's UI.
 	Commits map[string]string `json:"commits,omitempty"`
 	ArgoCD  string            `json:"argocd,omitempty"`
@@ -88,12 +90,16 @@ type Said struct {
 	Text string       `json:"text"`
 }
 
+// mostNeeds is how many needs are sent: who reads looks at the first ones.
+const mostNeeds = 20
+
 // detailOf is a rollout with its sentences, which name the first of those that it waits for: the names of all of them,
 // again and again, would be more than the rest.
 func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 	shown := *r
+	shown.Needs = r.Needs[:min(len(r.Needs), mostNeeds)]
 	d := Detail{
-		Problem: problem, Rollout: &shown, Said: map[string]Said{}, Rights: rights, Commits: r.Commits(),
+		NeedsMore: len(r.Needs) - len(shown.Needs), Problem: problem, Rollout: &shown, Said: map[string]Said{}, Rights: rights, Commits: r.Commits(),
 	}
 	shown.Steps = slices.Clone(r.Steps)
 	for i := range shown.Steps {
@@ -105,7 +111,7 @@ func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 		for k := range step.Applications {
 			a := &step.Applications[k]
 			d.Said[a.Name] = Said{Kind: a.Kind(), Text: a.Sentence()}
-			a.WaitsFor = nil
+			a.WaitsFor, a.WaitsForMore = nil, 0
 		}
 	}
 	return d

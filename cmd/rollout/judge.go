@@ -165,6 +165,9 @@ func (a *Application) because(b policy.Blocker) {
 	a.Reason, a.Detail, a.do, a.ends = string(b.Reason), b.Detail, doAbout(b), b.Ends
 }
 
+// mostNamed is how many of those are named for which an Application waits: thousands may wait for thousands.
+const mostNamed = 20
+
 // toCome says what the sync waits for that is to come.
 func (a *Application) toCome(d policy.Decision) {
 	switch {
@@ -177,9 +180,11 @@ func (a *Application) toCome(d policy.Decision) {
 			a.Waits = d.Detail + ": argocd app sync " + a.Name
 		}
 	default:
-		for _, b := range actFirst(d) {
-			a.WaitsFor = append(a.WaitsFor, b.Named())
+		all := actFirst(d)
+		for i := range all[:min(len(all), mostNamed)] {
+			a.WaitsFor = append(a.WaitsFor, all[i].Named())
 		}
+		a.WaitsForMore = len(all) - len(a.WaitsFor)
 	}
 	a.Refused = d.Refused
 	if d.Reason.Condition() {

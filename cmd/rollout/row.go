@@ -108,7 +108,7 @@ func (a *Application) Sentence() string {
 		return "waits: " + a.Waits
 	case len(a.WaitsFor) > 0:
 		text := "waits for " + a.WaitsFor[0]
-		if more := len(a.WaitsFor) - 1; more > 0 {
+		if more := len(a.WaitsFor) - 1 + a.WaitsForMore; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		return text

@@ -194,11 +194,12 @@ type Application struct {
 	Syncing bool `json:"syncing,omitempty"`
 	// Need is the number of the first need of the rollout that its sync waits for, from 1; 0 if it waits for none.
 	Need int `json:"need,omitempty"`
-	// Sync to come: MayStart says that nothing holds it up; WaitsFor names those who do; Held is the reason where it is
-	// the Application itself.
-	MayStart bool     `json:"mayStart,omitempty"`
-	WaitsFor []string `json:"waitsFor,omitempty"`
-	Held     string   `json:"held,omitempty"`
+	// Sync to come: MayStart says that nothing holds it up; WaitsFor names the first of those who do, and WaitsForMore
+	// counts the others; Held is the reason where it is the Application itself.
+	MayStart     bool     `json:"mayStart,omitempty"`
+	WaitsFor     []string `json:"waitsFor,omitempty"`
+	WaitsForMore int      `json:"waitsForMore,omitempty"`
+	Held         string   `json:"held,omitempty"`
 	// Refused says that something has said no to what it would deploy.
 	Refused bool `json:"refused,omitempty"`
 	// Waits says for which condition of its step it waits, and until when, or that somebody has terminated its sync.

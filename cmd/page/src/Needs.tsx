@@ -31,6 +31,7 @@ export function Needs({ detail, may, act }: Props) {
           </li>
         ))}
       </ol>
+      {!!detail.needsMore && <p>and {detail.needsMore} more</p>}
     </section>
   );
 }

@@ -50,6 +50,7 @@ export interface Detail {
   rollout: Rollout;
   said: Record<string, Said>;
   rights: Rights;
+  needsMore?: number;
   commits?: Record<string, string>;
   argocd?: string;
 }
