@@ -78,6 +78,9 @@ func (f *facts) waits() (o occurrence) {
 	}
 	slices.Sort(needs)
 	var texts []string
+	if f.problem != "" {
+		texts = append(texts, plain(f.problem))
+	}
 	for _, i := range needs {
 		texts = append(texts, said(&f.r.Needs[i]))
 	}
