@@ -12,6 +12,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // infra is an ApplicationSet in the state of a scene, by another name.

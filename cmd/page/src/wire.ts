@@ -14,6 +14,7 @@ export interface Row {
   alone?: boolean;
   phase: Phase;
   status: string;
+  open?: boolean;
   step: number;
   steps: number;
   done: number;
@@ -66,6 +67,7 @@ export interface Rollout {
   since?: string;
   revisions?: string[];
   unselected?: string[];
+  open?: boolean;
   exempt?: string[];
   problems?: string[];
   after?: After[];
