@@ -20,7 +20,7 @@ import (
 const (
 	// readEvery is how often a Watch reads. That is two GETs, and one LIST from the API server's cache or a GET for each
 	// namespace with a name. It needs no right to watch, and a right that it lacks shows at once.
-	readEvery = 15 * time.Second
+	readEvery = 10 * time.Second
 	// readTime bounds one reading.
 	readTime = 10 * time.Second
 )
