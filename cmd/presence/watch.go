@@ -3,6 +3,7 @@ package presence
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +32,10 @@ type Watch struct {
 	name       types.NamespacedName
 	namespaces []string
 
-	facts atomic.Pointer[Facts]
-	first chan struct{}
-	once  sync.Once
+	facts   atomic.Pointer[Facts]
+	first   chan struct{}
+	once    sync.Once
+	changed []func()
 }
 
 // NewWatch returns a Watch of the installation with this name. namespaces are those that it gates; an empty name stands
@@ -43,6 +45,9 @@ func NewWatch(clientset kubernetes.Interface, name types.NamespacedName, namespa
 	w.facts.Store(&Facts{})
 	return w
 }
+
+// OnChange has a function called after a reading that found something else than the one before. Call it before Run.
+func (w *Watch) OnChange(f func()) { w.changed = append(w.changed, f) }
 
 // Of says whether the gate answers for a namespace, as last read. Before the first reading, nothing is known.
 func (w *Watch) Of(namespace string) settings.Presence {
@@ -96,6 +101,11 @@ func (w *Watch) read(ctx context.Context) error {
 		err = errors.Join(err, w.readNamespace(ctx, namespace, before, now))
 	}
 	w.facts.Store(now)
+	if !reflect.DeepEqual(before, now) {
+		for _, f := range w.changed {
+			f()
+		}
+	}
 	return err
 }
 

@@ -157,6 +157,21 @@ func TestWhatAWatchLosesSightOf(t *testing.T) {
 	}
 }
 
+// TestAWatchTellsOfChanges, and of nothing else.
+func TestAWatchTellsOfChanges(t *testing.T) {
+	c, told := newCluster(t, ""), 0
+	c.watch.OnChange(func() { told++ })
+	for range 2 {
+		_ = c.of("team-a")
+		c.Expect(told).To(Equal(1))
+	}
+	c.ignore("team-a")
+	for range 2 {
+		_ = c.of("team-a")
+		c.Expect(told).To(Equal(2))
+	}
+}
+
 // TestAWatchReadsLittle: a few objects by name, and a list of namespaces only where they have no names.
 func TestAWatchReadsLittle(t *testing.T) {
 	for want, namespaces := range map[string][]string{"list": {""}, "get": {"team-a"}} {
