@@ -35,6 +35,8 @@ type Row struct {
 	Phase rollout.Phase `json:"phase"`
 	// Status is the phase, and whether a step is paused beside that.
 	Status string `json:"status"`
+	// Open says that nothing is held or denied now.
+	Open bool `json:"open,omitempty"`
 	// Step is the number of the current step, of so many; 0 when all are done.
 	Step  int `json:"step"`
 	Steps int `json:"steps"`
@@ -55,7 +57,7 @@ func rowOf(r *rollout.Rollout) Row {
 	row := Row{
 		Namespace: r.Namespace, Name: r.Name, Alone: r.Alone, Phase: r.Phase, Status: r.Status(), Step: r.Step,
 		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, Revisions: r.Revisions,
-		Urgency: r.Urgency(),
+		Urgency: r.Urgency(), Open: r.Open,
 	}
 	if n := len(r.Needs); n > 0 {
 		row.Need, row.More = &r.Needs[0], n-1

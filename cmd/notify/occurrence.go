@@ -73,6 +73,9 @@ func (f *facts) waits() (o occurrence) {
 		return o
 	}
 	var texts []string
+	if f.problem != "" {
+		texts = append(texts, plain(f.problem))
+	}
 	for i := range f.r.Needs {
 		if n := &f.r.Needs[i]; needs[i] || waiting[n.Application] {
 			texts = append(texts, said(n))

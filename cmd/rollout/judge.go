@@ -23,6 +23,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},
 		Namespace: set.Namespace, Name: set.Name, Phase: Ungated,
 	}
+	r.Open = o.Settings.Mode != settings.Enforce
 	r.Exempt, r.Problems = exempt(o.Settings), o.Settings.ProblemTexts()
 	r.After = after(o, alone)
 	for _, p := range o.AfterProblems(alone) {
@@ -35,6 +36,9 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	r.waitAfter(j.waiting)
 	j.needs = o.Needs()
 	r.Needs = needsOf(j.needs.All)
+	for i := range r.Needs {
+		r.Needs[i].open = r.Open
+	}
 	for i := range j.needs.All {
 		if n := &j.needs.All[i]; n.Reason == policy.OperationFailed {
 			j.failed[n.Application] = true
@@ -116,6 +120,7 @@ func (j *judgment) state(a *policy.Application) Application {
 	shown := Application{
 		Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"),
 		NotCounted: policy.NotCounted(j.Input, a), Syncing: a.OperationSet || a.LastOperation.Running(),
+		open: j.Settings.Mode != settings.Enforce,
 	}
 	b, blocks := policy.NotDone(j.Input, a)
 	if !blocks {

@@ -61,6 +61,8 @@ type Rollout struct {
 	Revisions []string `json:"revisions,omitempty"`
 	// Unselected are the Applications that no step selects. The gate does not judge them.
 	Unselected []string `json:"unselected,omitempty"`
+	// Open says that nothing is held or denied now: what waits for others would wait if the gate held it.
+	Open bool `json:"open,omitempty"`
 	// Exempt says why the gate lets everything through now, or lets some Applications hold nobody up.
 	Exempt []string `json:"exempt,omitempty"`
 	// Problems are the annotations that could not be read.
@@ -113,6 +115,8 @@ type Need struct {
 	// Holds counts the Applications whose syncs wait for it, and Held are the first of them.
 	Holds int      `json:"holds"`
 	Held  []string `json:"held,omitempty"`
+	// open is Rollout.Open.
+	open bool
 }
 
 // Urgency says who has to do something about a rollout. Lists are sorted by it.
@@ -188,6 +192,8 @@ type Application struct {
 	ends policy.Comparison
 	// behind says that another one was compared with a newer revision of the same source.
 	behind bool
+	// open is Rollout.Open.
+	open bool
 	// NotCounted says why it holds nobody up although it is not done.
 	NotCounted string `json:"notCounted,omitempty"`
 	// Syncing says that an operation of it is set or runs.

@@ -150,7 +150,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 		return err
 	}
 	if gate := installation(ctx, c.Clientset, namespace); gate.exists {
-		gate.config.NoGate = "" // what lint finds is about the settings, also while nobody answers
+		gate.config.Presence = nil // what lint finds is about the settings, also while nobody answers
 		l.installed = &gate.config
 	}
 	in.Partial = len(names) > 0

@@ -14,7 +14,7 @@ const actorWord: Record<string, string> = { You: "Needs you", ArgoCD: "Argo CD d
 
 // Needs are what the rollout waits for, and what to do about it, in this order.
 export function Needs({ detail, may, act }: Props) {
-  const { needs } = detail.rollout;
+  const { needs, open } = detail.rollout;
   if (!needs?.length) return null;
   return (
     <section className="sg-next" aria-labelledby="sg-next">
@@ -24,7 +24,7 @@ export function Needs({ detail, may, act }: Props) {
           <li key={i}>
             <strong>{actorWord[need.actor] ?? need.actor}:</strong> <Text>{need.text}</Text>
             {need.until && <>, until <Moment at={need.until} /> (<Age at={need.until} sign="in" />)</>}
-            {need.holds > 0 && <span className="sg-faint" title={need.held?.join(", ")}>; holds {plural(need.holds, "sync", "syncs")}</span>}
+            {need.holds > 0 && <span className="sg-faint" title={need.held?.join(", ")}>; {open ? "would hold" : "holds"} {plural(need.holds, "sync", "syncs")}</span>}
             {need.do && <p className="sg-do">Do: <Text>{need.do}</Text></p>}
             {need.command && <p><Command>{need.command}</Command></p>}
             <Button need={need} detail={detail} may={may} act={act} />

@@ -14,6 +14,7 @@ export interface Row {
   alone?: boolean;
   phase: Phase;
   status: string;
+  open?: boolean;
   step: number;
   steps: number;
   done: number;
@@ -67,6 +68,7 @@ export interface Rollout {
   since?: string;
   revisions?: string[];
   unselected?: string[];
+  open?: boolean;
   exempt?: string[];
   problems?: string[];
   after?: After[];
