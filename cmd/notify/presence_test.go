@@ -80,5 +80,5 @@ func TestWhatRefusesAllIsTold(t *testing.T) {
 	w.clock.Step(30 * time.Minute)
 	w.look(n)
 	w.Expect(w.take()).To(ConsistOf(
-		ContainSubstring("minutes (at 78de5d3): every sync is refused: no replica of Deployment stepgate/stepgate is ready; ")))
+		ContainSubstring("minutes (at 78de5d3): " + w.presence.Problem + "; ")))
 }

@@ -109,10 +109,11 @@ var (
 // TestAWatchSeesWhetherThereIsAGate, with all namespaces and with some by name.
 func TestAWatchSeesWhetherThereIsAGate(t *testing.T) {
 	const (
-		unregistered = "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook; see stepgate doctor"
-		gone         = "there is no Deployment of stepgate in namespace stepgate"
-		unready      = "no replica of Deployment stepgate/gate is ready"
-		open         = ", and the failure policy is Ignore"
+		unregistered = "the API server calls no stepgate: no ValidatingWebhookConfiguration has its webhook; " +
+			"see stepgate doctor"
+		gone    = "there is no Deployment of stepgate in namespace stepgate"
+		unready = "no replica of Deployment stepgate/gate is ready"
+		open    = ", and the failure policy is Ignore"
 	)
 	for name, tc := range map[string]struct {
 		happens func(*cluster)

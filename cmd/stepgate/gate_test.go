@@ -127,13 +127,15 @@ func TestEachNamespaceHasItsOwnGate(t *testing.T) {
 			}},
 		}
 	}
-	one, two := deployment("--application-namespaces=argocd,team-*"), deployment("--mode=audit", "--application-namespaces=audited")
+	one := deployment("--application-namespaces=argocd,team-*")
+	two := deployment("--mode=audit", "--application-namespaces=audited")
 	two.Name = "two"
 	objects := []runtime.Object{
 		registered("stepgate", "argocd", "team-off", "other"), registered("two", "audited"), one, two,
 	}
 	for _, name := range []string{"argocd", "audited", "team-off", "team-left-out", "other"} {
-		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
+		labels := map[string]string{corev1.LabelMetadataName: name}
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		if name == "team-off" {
 			n.Labels[record.IgnoreLabel] = record.IgnoreValue
 		}
