@@ -25,7 +25,7 @@ export function Needs({ detail, may, act }: Props) {
             <strong>{actorWord[need.actor] ?? need.actor}:</strong> <Text>{need.text}</Text>
             {need.until && <>, until <Moment at={need.until} /> (<Age at={need.until} sign="in" />)</>}
             {need.holds > 0 && <span className="sg-faint" title={need.held?.join(", ")}>; {open ? "would hold" : "holds"} {plural(need.holds, "sync", "syncs")}</span>}
-            {need.do && <p className="sg-do">Do: <Text>{need.do}</Text></p>}
+            {need.do && need.do !== need.command && <p className="sg-do">Do: <Text>{need.do}</Text></p>}
             {need.command && <p><Command>{need.command}</Command></p>}
             <Button need={need} detail={detail} may={may} act={act} />
           </li>
