@@ -341,7 +341,9 @@ func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy
 	of, name := o, types.NamespacedName{Namespace: cmp.Or(b.Namespace, o.Set.Namespace), Name: b.Application}
 	at := o.known.Application(name)
 	if b.Step < 0 && at != nil {
-		of = w.outlook(o, at)
+		if of = w.outlook(o, at); of != nil {
+			own.Step = policy.StepOf(of.Set.Steps, at.Application.Labels) // as it is named where its own steps wait for it
+		}
 	}
 	switch {
 	case at == nil || at.UID == p.UID || of == nil:

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
 
 const tick = 5_000;
 const listeners = new Set<() => void>();
@@ -19,7 +19,12 @@ function subscribe(changed: () => void): () => void {
   };
 }
 
-// useNow is the present time, to some seconds.
+// useNow is the present time, to some seconds. Argo CD up to 3.5 has React 16, which has no useSyncExternalStore.
 export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
+  const [seen, setSeen] = useState(now);
+  useEffect(() => {
+    setSeen(now);
+    return subscribe(() => setSeen(now));
+  }, []);
+  return seen;
 }
