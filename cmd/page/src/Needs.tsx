@@ -38,7 +38,8 @@ export function Needs({ detail, may, act }: Props) {
 
 function Button({ need, detail: { rollout }, may, act }: Props & { need: Need }) {
   const wanted = wantedBy(need, rollout, may);
-  return wanted && <p className="sg-buttons"><button type="button" onClick={() => act(wanted)}>{wanted.title}…</button></p>;
+  if (!wanted) return null; // React 16 takes undefined for a mistake
+  return <p className="sg-buttons"><button type="button" onClick={() => act(wanted)}>{wanted.title}…</button></p>;
 }
 
 // wantedBy is the action of a need; none if the user may not, or it is of another ApplicationSet.

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useSyncExternalStore } from "react";
 
 const tick = 5_000;
 const listeners = new Set<() => void>();
@@ -19,12 +19,7 @@ function subscribe(changed: () => void): () => void {
   };
 }
 
-// useNow is the present time, to some seconds. Argo CD up to 3.5 has React 16, which has no useSyncExternalStore.
+// useNow is the present time, to some seconds.
 export function useNow(): number {
-  const [seen, setSeen] = useState(now);
-  useEffect(() => {
-    setSeen(now);
-    return subscribe(() => setSeen(now));
-  }, []);
-  return seen;
+  return useSyncExternalStore(subscribe, () => now);
 }
