@@ -54,9 +54,16 @@ require (
 
 require github.com/anishathalye/porcupine v1.3.1
 
-require layeh.com/gopher-json v0.0.0-20190114024228-97fed8db8427 // indirect
+require (
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+	layeh.com/gopher-json v0.0.0-20190114024228-97fed8db8427 // indirect
+)
 
-require golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+require (
+	github.com/schollz/progressbar/v3 v3.19.1
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+)
 
 require (
 	cloud.google.com/go v0.121.6 // indirect

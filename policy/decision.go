@@ -67,7 +67,7 @@ func (d *Decision) Meant() bool {
 	return d.Reason.Condition() && d.Reason != TooManyFailures && !d.Refused
 }
 
-// For is the decision about another target that is alike: see KeyOf. The two share their Blockers, unless a text of
+// For is the decision about another target that is alike: see Keys. The two share their Blockers, unless a text of
 // these has the name of the target.
 func (d Decision) For(target string) Decision {
 	if d.Application == target || d.Application == "" {

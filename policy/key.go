@@ -9,7 +9,7 @@ import (
 // Key is the same for targets that are alike: the rule reads the same of them.
 type Key [sha256.Size]byte
 
-// facts are what the rule reads of a target. They are whole structs, of which KeyOf empties what the rule does not
+// facts are what the rule reads of a target. They are whole structs, of which leaveOut empties what the rule does not
 // read, and what is the same for all targets: a field that is added to one of them counts by itself.
 type facts struct {
 	Input    Input
@@ -25,20 +25,44 @@ type facts struct {
 	Proving  time.Time
 	// Completed are what it could deploy beside what it was compared with.
 	Completed [][]Source
-	// Freshness is how new the comparison of each sibling is for the target.
-	Freshness []Freshness
 	// Name is empty unless the target counts for those that would be alike.
 	Name string
 }
 
-// KeyOf is a hash of all that the rule reads of the target of an input. Targets of one ApplicationSet with the same key
-// have, at one moment and with the same siblings, the same Candidates, Decision and Unmet: Decision.For gives each its
-// name. The input's ApplicationSet is not nil.
-func KeyOf(in Input) Key {
+// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings.
+type Keys struct {
+	// asked are the siblings of which the rule may ask how new their comparison is for a target, by its other facts.
+	asked map[Key][]string
+}
+
+// NewKeys returns Keys of no target.
+func NewKeys() *Keys { return &Keys{asked: map[Key][]string{}} }
+
+// Of is a hash of all that the rule reads of the target of an input. Targets with the same key have the same Candidates,
+// Decision and Unmet: Decision.For gives each its name. The input's ApplicationSet is not nil.
+func (k *Keys) Of(in Input) Key {
+	key := in.facts()
+	asked, known := k.asked[key]
+	if !known {
+		asked = in.asked()
+		k.asked[key] = asked
+	}
+	if len(asked) == 0 {
+		return key
+	}
+	text := append(make([]byte, 0, len(key)+len(asked)), key[:]...)
+	for _, name := range asked {
+		text = append(text, byte(in.History.Past(name).Freshness)) //nolint:gosec // there are three
+	}
+	return sha256.Sum256(text)
+}
+
+// facts is a hash of what the rule reads of the target, but for how new the comparisons of its siblings are for it.
+func (in Input) facts() Key {
 	step, name := in.step(), in.Target.Name
 	f := facts{
 		Input: in, Recorded: in.ApplicationSet.Recorded[name], Past: in.History.Past(name), Step: step,
-		Repeated: Repeated(in), Proving: in.proving(), Freshness: in.freshness(step),
+		Repeated: Repeated(in), Proving: in.proving(),
 	}
 	own := in.own(in.Siblings)
 	if own != nil && in.Settings.Conditions.MaxFailures != nil && in.inStep(*own, step) {
@@ -105,13 +129,19 @@ func (in *Input) countsForOthers(own *Sibling, step int) bool {
 		own != nil && in.before(own, step)
 }
 
-// freshness is how new the comparisons of the siblings before a step are.
-func (in *Input) freshness(step int) []Freshness {
-	all := make([]Freshness, len(in.Siblings))
+// asked are the siblings of which the rule may ask how new their comparison is for the target. The facts say which.
+func (in Input) asked() (names []string) {
+	in.foresee()
+	step := in.step()
 	for i := range in.Siblings {
-		if s := &in.Siblings[i]; s.Before(step) {
-			all[i] = in.History.Past(s.Name).Freshness
+		s := &in.Siblings[i]
+		if !s.Before(step) {
+			continue
+		}
+		_, wanted := in.mismatched(s.Compared)
+		if in.Settings.Candidates || in.behind || wanted != nil || in.pendingElsewhere(s.Application) {
+			names = append(names, s.Name)
 		}
 	}
-	return all
+	return names
 }

@@ -139,6 +139,24 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 			k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&dev)}
 			k.past["dev"] = policy.Past{Freshness: policy.Newest}
 		}},
+		"how new one is where it deploys an older revision": {both(pinned, func(k *known) {
+			dev := *k.Siblings[0].Application
+			dev.OperationSet, dev.Health, dev.Compared, dev.LastSync.AtCompared = false, "Healthy", at("f"), true
+			k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&dev)}
+			k.Target.SameSources, k.Target.Wanted = false, at("f")
+		}), func(k *known) { k.past["dev"] = policy.Past{Freshness: policy.Newest} }},
+		"how new one is for what it may deploy as well": {func(k *known) {
+			dev := *k.Siblings[0].Application
+			dev.OperationSet, dev.Health, dev.LastSync.AtCompared = false, "Healthy", true
+			broken := dev
+			broken.Name, broken.Health = "dev-2", "Degraded"
+			k.Siblings = []policy.Sibling{k.ApplicationSet.Sibling(&dev), k.ApplicationSet.Sibling(&broken)}
+			k.Target.SameSources = false
+		}, func(k *known) {
+			past := k.past["dev"]
+			past.Freshness = policy.Newest
+			k.past["dev"] = past
+		}},
 		"it comes after others": {both(single, func(k *known) { k.Target.Labels, k.Target.OldLabels = map[string]string{"env": "dev"}, nil }),
 			func(k *known) { k.Settings.Follows = true }},
 	} {
@@ -152,7 +170,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 					tc.change(k)
 				}
 				in := k.input()
-				keys[i] = policy.KeyOf(in)
+				keys[i] = policy.NewKeys().Of(in)
 				answers[i] = []any{policy.Evaluate(in), policy.Unmet(in), policy.Candidates(in), policy.Repeated(in)}
 			}
 			g.Expect(answers[1]).NotTo(Equal(answers[0]), "the answer does not depend on it")

@@ -103,6 +103,7 @@ func TestPause(t *testing.T) {
 		verbose   bool
 		unstamped bool
 		mode      settings.Mode
+		noGate    string
 		want      map[string]string
 		text      string
 		wantError string
@@ -158,6 +159,14 @@ func TestPause(t *testing.T) {
 			mode: settings.Audit, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
 			text: "⚠ The mode is audit: nothing is held or refused.\nargocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
+		"without a gate, although somebody is recorded": {
+			noGate: "it is off", want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
+			text: "✖ argocd/guestbook: the annotation is written, and nobody keeps it: no gate answers. " + end + "\n⚠ Nothing is held or refused: it is off.",
+		},
+		"paused already, without a gate": {
+			noGate: "it is off", before: map[string]string{settings.PauseAnnotation: "all"}, want: map[string]string{settings.PauseAnnotation: "all"},
+			text: "argocd/guestbook: every step is paused already.\n⚠ Nothing is held or refused: it is off.",
+		},
 		"a step that does not exist": {steps: []int{4}, wantError: "--step: there is no step 4: ApplicationSet argocd/guestbook has the steps 1 to 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,12 +175,13 @@ func TestPause(t *testing.T) {
 			s := newStage(t, maps.Clone(tc.before), !tc.unstamped)
 			p := &Pause{Verb: verbOf(s, &out), Steps: tc.steps, Reason: tc.reason}
 			p.DryRun, p.Verbose, p.Config.Mode = tc.dryRun, tc.verbose, tc.mode
+			p.Config.Presence = func(string) settings.Presence { return settings.Presence{NoGate: tc.noGate} }
 			err := p.Do(t.Context(), acted)
 			if tc.wantError != "" {
 				g.Expect(err).To(MatchError(tc.wantError))
 				return
 			}
-			if tc.unstamped {
+			if tc.unstamped || tc.noGate != "" {
 				g.Expect(err).To(MatchError(command.ErrFound))
 			} else {
 				g.Expect(err).NotTo(HaveOccurred())

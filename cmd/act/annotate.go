@@ -128,9 +128,14 @@ func (v *Verb) show(name types.NamespacedName, made edits, lines ...string) erro
 	return v.print(lines...)
 }
 
+// settings are how an ApplicationSet is gated.
+func (v *Verb) settings(set *argo.ApplicationSet) settings.Settings {
+	return settings.NewParser(v.Config, clock.RealClock{}).Of(argocd.NewApplicationSet(set))
+}
+
 // caveats say why an annotation of an ApplicationSet may not do what it says.
 func (v *Verb) caveats(set *argo.ApplicationSet, annotation string) []string {
-	s := settings.NewParser(v.Config, clock.RealClock{}).Of(argocd.NewApplicationSet(set))
+	s := v.settings(set)
 	var texts []string
 	for _, p := range s.Problems {
 		if p.Annotation == annotation {

@@ -35,6 +35,8 @@ type Row struct {
 	Phase rollout.Phase `json:"phase"`
 	// Status is the phase, and whether a step is paused beside that.
 	Status string `json:"status"`
+	// Open says that nothing is held or denied now.
+	Open bool `json:"open,omitempty"`
 	// Step is the number of the current step, of so many; 0 when all are done.
 	Step  int `json:"step"`
 	Steps int `json:"steps"`
@@ -55,7 +57,7 @@ func rowOf(r *rollout.Rollout) Row {
 	row := Row{
 		Namespace: r.Namespace, Name: r.Name, Alone: r.Alone, Phase: r.Phase, Status: r.Status(), Step: r.Step,
 		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, Revisions: r.Revisions,
-		Urgency: r.Urgency(),
+		Urgency: r.Urgency(), Open: r.Open,
 	}
 	if n := len(r.Needs); n > 0 {
 		row.Need, row.More = &r.Needs[0], n-1
@@ -72,6 +74,8 @@ type Detail struct {
 	// Said is what `stepgate get` says of each Application, by its name.
 	Said   map[string]Said `json:"said"`
 	Rights Rights          `json:"rights"`
+	// NeedsMore counts the needs that the rollout has beside the first ones.
+	NeedsMore int `json:"needsMore,omitempty"`
 	// Commits are the addresses of commits, by the commit, where they are known. ArgoCD is that of Argo CD's UI.
 	Commits map[string]string `json:"commits,omitempty"`
 	ArgoCD  string            `json:"argocd,omitempty"`
@@ -88,12 +92,16 @@ type Said struct {
 	Text string       `json:"text"`
 }
 
+// mostNeeds is how many needs are sent: who reads looks at the first ones.
+const mostNeeds = 20
+
 // detailOf is a rollout with its sentences, which name the first of those that it waits for: the names of all of them,
 // again and again, would be more than the rest.
 func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 	shown := *r
+	shown.Needs = r.Needs[:min(len(r.Needs), mostNeeds)]
 	d := Detail{
-		Problem: problem, Rollout: &shown, Said: map[string]Said{}, Rights: rights, Commits: r.Commits(),
+		NeedsMore: len(r.Needs) - len(shown.Needs), Problem: problem, Rollout: &shown, Said: map[string]Said{}, Rights: rights, Commits: r.Commits(),
 	}
 	shown.Steps = slices.Clone(r.Steps)
 	for i := range shown.Steps {
@@ -105,7 +113,7 @@ func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 		for k := range step.Applications {
 			a := &step.Applications[k]
 			d.Said[a.Name] = Said{Kind: a.Kind(), Text: a.Sentence()}
-			a.WaitsFor = nil
+			a.WaitsFor, a.WaitsForMore = nil, 0
 		}
 	}
 	return d

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepgate/stepgate/cmd/presence"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -279,7 +280,8 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 	for _, n := range f.Namespaces.Value {
 		if f.ignored(n.Name) {
 			lines = append(lines, s.Wrap("  ", "  ",
-				fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, EmergencySwitch))...)
+				fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name,
+					presence.EmergencySwitch))...)
 		}
 	}
 	return append(lines, s.Wrap("  ", "  ",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepgate/stepgate/cmd/presence"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -99,7 +100,7 @@ func (f *Facts) ignoredNamespaces(r *Installation) Check {
 		switch {
 		case !labelled || !r.gated(n.Name):
 			continue
-		case SwitchedOff(n.Labels):
+		case presence.SwitchedOff(n.Labels):
 			on = append(on, n.Name)
 		default:
 			other = append(other, n.Name+" ("+oneLine(value)+")")
@@ -109,7 +110,7 @@ func (f *Facts) ignoredNamespaces(r *Installation) Check {
 	switch {
 	case len(on) > 0:
 		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(on),
-			EmergencySwitch).do("If the emergency is over:", commands...)
+			presence.EmergencySwitch).do("If the emergency is over:", commands...)
 	case len(other) > 0:
 		return warning(name, "The label %s of namespace %s has no effect: only %s switches stepgate off.", record.IgnoreLabel,
 			list(other), record.IgnoreValue).do("Remove it, so that nobody relies on it:", commands...)

@@ -5,11 +5,13 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/cmd/presence"
 )
 
 // The names of the chart's webhooks for Applications, and of those for ApplicationSets.
 const (
-	ValidatingWebhook  = "operation.stepgate.io"
+	ValidatingWebhook  = presence.ValidatingWebhook
 	MutatingWebhook    = "hold.stepgate.io"
 	ApprovalWebhook    = "approval.stepgate.io"
 	AnnotationsWebhook = "annotations.stepgate.io"

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/stepgate/stepgate/cmd/presence"
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
@@ -101,18 +102,10 @@ func (f *Facts) rollingNamespaces() []string {
 	return slices.Compact(names)
 }
 
-// EmergencySwitch is the label that takes a namespace out of the gate.
-const EmergencySwitch = record.IgnoreLabel + "=" + record.IgnoreValue
-
-// SwitchedOff reports whether the labels of a namespace have it.
-func SwitchedOff(namespace map[string]string) bool {
-	return namespace[record.IgnoreLabel] == record.IgnoreValue
-}
-
 // ignored reports whether the emergency switch of a namespace is on. A namespace that could not be read has none.
 func (f *Facts) ignored(namespace string) bool {
 	return slices.ContainsFunc(f.Namespaces.Value, func(n corev1.Namespace) bool {
-		return SwitchedOff(n.Labels) && n.Name == namespace
+		return presence.SwitchedOff(n.Labels) && n.Name == namespace
 	})
 }
 

@@ -74,7 +74,7 @@ func (w *gated) patch(ctx context.Context, c client.WithWatch, o client.Object, 
 
 func (w *gated) handler() http.Handler {
 	return New(NewFacts(Options{
-		Config: config(), Known: w, Objects: w.objects, Writes: w.objects,
+		Config: w.config(), Known: w, Objects: w.objects, Writes: w.objects,
 		Gated: func(namespace string) bool { return namespace == "argocd" }, Clock: clocktesting.NewFakePassiveClock(now),
 	}), Tokens{Read: w.token, Act: w.act}, logr.Discard())
 }

@@ -47,6 +47,7 @@ type world struct {
 	objects  client.WithWatch
 	unlisted bool
 	token    string
+	presence settings.Presence
 }
 
 func (w *world) Application(name types.NamespacedName) *argocd.Projection { return w.apps[name] }
@@ -54,6 +55,13 @@ func (w *world) Synced() bool                                             { retu
 
 func config() settings.Config {
 	return settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}
+}
+
+// config is that of a gate that answers or not.
+func (w *world) config() settings.Config {
+	c := config()
+	c.Presence = func(string) settings.Presence { return w.presence }
+	return c
 }
 
 func newWorld(t *testing.T) *world {
@@ -108,7 +116,7 @@ func started(app *argo.Application) *argo.Application {
 
 func (w *world) serve(objects client.Reader) http.Handler {
 	return New(NewFacts(Options{
-		Config: config(), Known: w, Objects: objects, Gated: func(namespace string) bool { return namespace == "argocd" },
+		Config: w.config(), Known: w, Objects: objects, Gated: func(namespace string) bool { return namespace == "argocd" },
 		Clock: clocktesting.NewFakePassiveClock(now),
 	}), Tokens{Read: w.token}, logr.Discard())
 }

@@ -24,6 +24,9 @@ type facts struct {
 	r   *rollout.Rollout
 	// enforced says that the gate holds syncs of this ApplicationSet up. Otherwise nothing waits.
 	enforced bool
+	// noGate says that no gate answers, and problem what is wrong with it.
+	noGate  bool
+	problem string
 	// failures are the phases of the last operations, by the names of Applications, that failed to deploy what was
 	// compared. Argo CD does not try these again.
 	failures map[string]string

@@ -139,7 +139,8 @@ func (n *Notifier) tell(ctx context.Context, set *argocd.ApplicationSet) {
 	if len(to) == 0 {
 		return
 	}
-	vars := n.facts(set).vars(n.settings.context)
+	f := n.facts(set)
+	vars := f.vars(n.settings.context)
 	c := change{set: types.UID(set.UID), name: set.Namespace + "/" + set.Name}
 	var due []parcel
 	for _, name := range slices.Sorted(maps.Keys(to)) {
@@ -162,6 +163,8 @@ func (n *Notifier) tell(ctx context.Context, set *argocd.ApplicationSet) {
 							templates: result.Templates,
 						})
 					}
+				case sent && f.noGate: // a gate that comes and goes has nobody told twice
+					c.live = append(c.live, note)
 				case sent && t.conditions[i].OncePer == "":
 					c.remove = append(c.remove, note)
 				}
@@ -188,7 +191,7 @@ func (n *Notifier) facts(set *argocd.ApplicationSet) *facts {
 	uid := types.UID(set.UID)
 	r, s := n.judge(set)
 	f := &facts{
-		set: set, r: r, enforced: s.Mode == gate.Enforce && !s.Bypassed,
+		set: set, r: r, enforced: s.Mode == gate.Enforce && !s.Bypassed, noGate: s.NoGate != "", problem: s.GateProblem,
 		now: n.Clock.Now(),
 	}
 	seen, before := map[string]time.Time{}, n.waits[uid]

@@ -54,7 +54,7 @@ func (f *facts) waits() (o occurrence) {
 	if !f.enforced {
 		return o
 	}
-	var needs []int
+	needs, waiting := map[int]bool{}, map[string]bool{}
 	f.each(func(step *rollout.Step, a *rollout.Application) {
 		reason := reasonOf(a)
 		if reason == "" || o.step != 0 && o.step != step.Number {
@@ -67,19 +67,19 @@ func (f *facts) waits() (o occurrence) {
 			o.step, o.reason, o.command = step.Number, reason, f.command("explain", a.Name)
 		}
 		o.applications = append(o.applications, a.Name)
-		for i := range f.r.Needs {
-			if is := i+1 == a.Need || f.r.Needs[i].Application == a.Name; is && !slices.Contains(needs, i) {
-				needs = append(needs, i)
-			}
-		}
+		needs[a.Need-1], waiting[a.Name] = true, true
 	})
 	if o.step == 0 {
 		return o
 	}
-	slices.Sort(needs)
 	var texts []string
-	for _, i := range needs {
-		texts = append(texts, said(&f.r.Needs[i]))
+	if f.problem != "" {
+		texts = append(texts, plain(f.problem))
+	}
+	for i := range f.r.Needs {
+		if n := &f.r.Needs[i]; needs[i] || waiting[n.Application] {
+			texts = append(texts, said(n))
+		}
 	}
 	if before := f.doneBefore(f.r.Step); before.After(o.since) {
 		o.since = before

@@ -12,7 +12,8 @@ func Variables() []Variable {
 		{"rollout.step", "the number of the first step that is not done; 0 if all are"},
 		{"rollout.done, rollout.total", "how many Applications are done, and how many there are"},
 		{"rollout.revision", "what they were last compared with, short"},
-		{"rollout.enforced", "whether stepgate holds syncs: not in audit mode, and not while a bypass holds. " +
+		{"rollout.enforced", "whether stepgate holds syncs: not in audit mode, without a gate that answers, or during " +
+			"a bypass. " +
 			"Otherwise nothing waits"},
 		{"rollout.command", "what to type to see it"},
 		{"rollout.steps", "a list, each with number, state (done, running, waits, held or failed), done, total, and " +

@@ -49,6 +49,7 @@ type world struct {
 	secrets map[string][]byte
 	*store
 	evidence judge.Evidence
+	presence gate.Presence
 
 	mu       sync.Mutex
 	received []string
@@ -183,8 +184,11 @@ func (w *world) log() string {
 // new returns a Notifier, as a process that begins has one.
 func (w *world) new() *Notifier {
 	return New(Options{
-		Config: gate.Config{Mode: gate.Enforce, Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}},
-		Known:  w, Gated: func(namespace string) bool { return namespace == "argocd" }, Source: w, Store: w.store, Observer: w,
+		Config: gate.Config{
+			Mode: gate.Enforce, Hold: true, Release: true, ServerAccounts: []string{"argocd-server"},
+			Presence: func(string) gate.Presence { return w.presence },
+		},
+		Known: w, Gated: func(namespace string) bool { return namespace == "argocd" }, Source: w, Store: w.store, Observer: w,
 		Poster: w, Clock: w.clock, Evidence: w.evidence,
 	})
 }

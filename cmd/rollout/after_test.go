@@ -12,6 +12,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // infra is an ApplicationSet in the state of a scene, by another name.
@@ -78,11 +79,11 @@ func TestGetShowsApplicationsAlone(t *testing.T) {
 	apps[0].Annotations = map[string]string{"stepgate.io/after": "infra"}
 	plain.Name, plain.UID, plain.Spec.Strategy = "plain", "plain", nil
 	known.Add(plain, apps...)
-	list := rollout.List{Items: rollout.Every(preview(known), known, false)}
+	list := rollout.List{Items: rollout.Every(everywhere(preview(known)), known, false)}
 	lines := list.Lines(screen.Screen{Width: 80}, now, true, false)
 	expectFits(t, screen.Screen{Width: 80}, lines)
 	golden.Expect(t, "get-alone-80.golden", strings.Join(lines, "\n")+"\n")
-	g.Expect(rollout.Every(preview(known), known, true)).To(HaveLen(3))
+	g.Expect(rollout.Every(everywhere(preview(known)), known, true)).To(HaveLen(3))
 }
 
 func TestGetShowsTracks(t *testing.T) {
@@ -134,4 +135,9 @@ func TestExplainShowsWhatItComesAfter(t *testing.T) {
 			golden.Expect(t, "explain-after-"+name+"-80.golden", strings.Join(lines, "\n")+"\n")
 		})
 	}
+}
+
+// everywhere is the same gate for all namespaces.
+func everywhere(preview *webhook.Preview) rollout.Previews {
+	return func(string) *webhook.Preview { return preview }
 }

@@ -16,17 +16,20 @@ func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
 	return r
 }
 
+// Previews are those of namespaces: each may have a gate of its own.
+type Previews func(namespace string) *webhook.Preview
+
 // Every tells where all rollouts are, by namespace and name: those of ApplicationSets with steps, and of what comes after
 // others. With plain, those of other ApplicationSets, too.
-func Every(preview *webhook.Preview, known Known, plain bool) []*Rollout {
+func Every(of Previews, known Known, plain bool) []*Rollout {
 	all := []*Rollout{}
 	for _, set := range known.Sets() {
-		if r := Judge(preview.Outlook(set)); plain || r.Phase != Ungated || len(r.After) > 0 {
+		if r := Judge(of(set.Namespace).Outlook(set)); plain || r.Phase != Ungated || len(r.After) > 0 {
 			all = append(all, r)
 		}
 	}
 	for _, p := range known.Alone() {
-		all = append(all, JudgeAlone(preview, p))
+		all = append(all, JudgeAlone(of(p.Namespace), p))
 	}
 	slices.SortFunc(all, func(a, b *Rollout) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -23,6 +23,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},
 		Namespace: set.Namespace, Name: set.Name, Phase: Ungated,
 	}
+	r.Open = o.Settings.Mode != settings.Enforce
 	r.Exempt, r.Problems = exempt(o.Settings), o.Settings.ProblemTexts()
 	r.After = after(o, alone)
 	for _, p := range o.AfterProblems(alone) {
@@ -35,6 +36,9 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	r.waitAfter(j.waiting)
 	j.needs = o.Needs()
 	r.Needs = needsOf(j.needs.All)
+	for i := range r.Needs {
+		r.Needs[i].open = r.Open
+	}
 	for i := range j.needs.All {
 		if n := &j.needs.All[i]; n.Reason == policy.OperationFailed {
 			j.failed[n.Application] = true
@@ -116,6 +120,7 @@ func (j *judgment) state(a *policy.Application) Application {
 	shown := Application{
 		Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"),
 		NotCounted: policy.NotCounted(j.Input, a), Syncing: a.OperationSet || a.LastOperation.Running(),
+		open: j.Settings.Mode != settings.Enforce,
 	}
 	b, blocks := policy.NotDone(j.Input, a)
 	if !blocks {
@@ -165,6 +170,9 @@ func (a *Application) because(b policy.Blocker) {
 	a.Reason, a.Detail, a.do, a.ends = string(b.Reason), b.Detail, doAbout(b), b.Ends
 }
 
+// mostNamed is how many of those are named for which an Application waits: thousands may wait for thousands.
+const mostNamed = 20
+
 // toCome says what the sync waits for that is to come.
 func (a *Application) toCome(d policy.Decision) {
 	switch {
@@ -177,9 +185,11 @@ func (a *Application) toCome(d policy.Decision) {
 			a.Waits = d.Detail + ": argocd app sync " + a.Name
 		}
 	default:
-		for _, b := range actFirst(d) {
-			a.WaitsFor = append(a.WaitsFor, b.Named())
+		all := actFirst(d)
+		for i := range all[:min(len(all), mostNamed)] {
+			a.WaitsFor = append(a.WaitsFor, all[i].Named())
 		}
+		a.WaitsForMore = len(all) - len(a.WaitsFor)
 	}
 	a.Refused = d.Refused
 	if d.Reason.Condition() {

@@ -105,9 +105,9 @@ func (r *Rollout) since(now time.Time) string {
 // Age is a duration as kubectl shows it.
 func Age(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
-// paused reports whether one of its steps is.
+// paused reports whether one of its steps is, and a gate keeps it.
 func (r *Rollout) paused() bool {
-	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+	return !r.Open && slices.ContainsFunc(r.Steps, func(s Step) bool {
 		return slices.ContainsFunc(s.Conditions, func(c Condition) bool {
 			return !c.Met && c.Reason == string(policy.Paused)
 		})

@@ -48,13 +48,17 @@ func (n Need) same(other Need) bool {
 
 // holds says whose syncs wait for it: it holds prod-1 and 3 more.
 func (n *Need) holds() string {
+	verb := "holds"
+	if n.open {
+		verb = "would hold"
+	}
 	switch n.Holds {
 	case 0:
 		return ""
 	case 1:
-		return "it holds " + n.Held[0]
+		return "it " + verb + " " + n.Held[0]
 	}
-	return fmt.Sprintf("it holds %s and %d more", n.Held[0], n.Holds-1)
+	return fmt.Sprintf("it %s %s and %d more", verb, n.Held[0], n.Holds-1)
 }
 
 // line is the need in one line, with whom it holds.

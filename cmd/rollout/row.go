@@ -57,7 +57,7 @@ func (a *Application) Kind() Kind {
 		return KindFailed
 	case a.Syncing || a.Health == "Progressing":
 		return KindRunning
-	case a.Held != "":
+	case a.Held != "" && !a.open:
 		return KindHeld
 	}
 	return KindWaits
@@ -92,7 +92,15 @@ func (a *Application) brief() string {
 	if state := a.Sentence(); !policy.Reason(a.Held).Condition() || a.Waits == "" || !strings.HasSuffix(state, a.Waits) {
 		return state
 	}
-	return "waits: " + a.Held
+	return a.waits() + ": " + a.Held
+}
+
+// waits is the verb of what waits, or would if the gate held it.
+func (a *Application) waits() string {
+	if a.open {
+		return "would wait"
+	}
+	return "waits"
 }
 
 // Sentence says in a few words what an Application does, or waits for.
@@ -105,17 +113,17 @@ func (a *Application) Sentence() string {
 	case a.Syncing:
 		return "syncing"
 	case a.Waits != "":
-		return "waits: " + a.Waits
+		return a.waits() + ": " + a.Waits
 	case len(a.WaitsFor) > 0:
-		text := "waits for " + a.WaitsFor[0]
-		if more := len(a.WaitsFor) - 1; more > 0 {
+		text := a.waits() + " for " + a.WaitsFor[0]
+		if more := len(a.WaitsFor) - 1 + a.WaitsForMore; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		return text
 	case a.Reason == string(policy.NotCompleted) && a.Sync == "Unknown":
 		return because(a.Reason+in(a.Cluster), a.Detail)
 	case a.Held != "":
-		return "waits: " + a.Held
+		return a.waits() + ": " + a.Held
 	case a.MayStart:
 		return "may start"
 	case a.Done:

@@ -61,6 +61,8 @@ type Rollout struct {
 	Revisions []string `json:"revisions,omitempty"`
 	// Unselected are the Applications that no step selects. The gate does not judge them.
 	Unselected []string `json:"unselected,omitempty"`
+	// Open says that nothing is held or denied now: what waits for others would wait if the gate held it.
+	Open bool `json:"open,omitempty"`
 	// Exempt says why the gate lets everything through now, or lets some Applications hold nobody up.
 	Exempt []string `json:"exempt,omitempty"`
 	// Problems are the annotations that could not be read.
@@ -113,6 +115,8 @@ type Need struct {
 	// Holds counts the Applications whose syncs wait for it, and Held are the first of them.
 	Holds int      `json:"holds"`
 	Held  []string `json:"held,omitempty"`
+	// open is Rollout.Open.
+	open bool
 }
 
 // Urgency says who has to do something about a rollout. Lists are sorted by it.
@@ -188,17 +192,20 @@ type Application struct {
 	ends policy.Comparison
 	// behind says that another one was compared with a newer revision of the same source.
 	behind bool
+	// open is Rollout.Open.
+	open bool
 	// NotCounted says why it holds nobody up although it is not done.
 	NotCounted string `json:"notCounted,omitempty"`
 	// Syncing says that an operation of it is set or runs.
 	Syncing bool `json:"syncing,omitempty"`
 	// Need is the number of the first need of the rollout that its sync waits for, from 1; 0 if it waits for none.
 	Need int `json:"need,omitempty"`
-	// Sync to come: MayStart says that nothing holds it up; WaitsFor names those who do; Held is the reason where it is
-	// the Application itself.
-	MayStart bool     `json:"mayStart,omitempty"`
-	WaitsFor []string `json:"waitsFor,omitempty"`
-	Held     string   `json:"held,omitempty"`
+	// Sync to come: MayStart says that nothing holds it up; WaitsFor names the first of those who do, and WaitsForMore
+	// counts the others; Held is the reason where it is the Application itself.
+	MayStart     bool     `json:"mayStart,omitempty"`
+	WaitsFor     []string `json:"waitsFor,omitempty"`
+	WaitsForMore int      `json:"waitsForMore,omitempty"`
+	Held         string   `json:"held,omitempty"`
 	// Refused says that something has said no to what it would deploy.
 	Refused bool `json:"refused,omitempty"`
 	// Waits says for which condition of its step it waits, and until when, or that somebody has terminated its sync.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	// Pin is stepgate's --pin in a train, and Start its --start.
 	Pin   string
 	Start bool
+	// Progress hears how many Applications are done with what they have to deploy; nil if nobody asks.
+	Progress func(done int)
 }
 
 // Failure is how an Application fails.
@@ -80,4 +83,19 @@ func (o *Options) Validate() error {
 		return errors.New("--poll: it has to be between 10s and 24h")
 	}
 	return nil
+}
+
+// counting is hear, which tells the progress as well.
+func (o *Options) counting(hear func(simulation.Observation)) func(simulation.Observation) {
+	if o.Progress == nil {
+		return hear
+	}
+	done := map[string]bool{}
+	return func(h simulation.Observation) {
+		hear(h)
+		if h.Kind == simulation.Done {
+			done[h.Application] = true
+			o.Progress(len(done))
+		}
+	}
 }

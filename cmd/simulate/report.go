@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -132,13 +133,16 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	if o.Commits != nil {
 		hear = conductor.hear
 	}
-	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, hear)
+	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, o.counting(hear))
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stopped: %w", ctx.Err())
 	}
 	if end.Unfinished {
 		return nil, fmt.Errorf("the rollout takes longer than %.0f days; lower --healthy-after, or raise maxUpdate",
 			longest.Hours()/24)
+	}
+	if end.Endless {
+		return nil, errors.New("too much happens in this rollout for the model: play fewer Applications, or fewer commits")
 	}
 	report.Events = script.written()
 	report.conclude(end)

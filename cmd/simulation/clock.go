@@ -12,12 +12,21 @@ type clock struct {
 	now    time.Duration
 	queue  []scheduled
 	number int
+	// most is how many things happen at most: far more than where nobody goes round in circles.
+	most int
 }
 
-// maxEvents is far more than a history has in which nobody goes round in circles. Nothing more happens then.
-const maxEvents = 100_000
+const (
+	// minEvents and eventsPerApplication make the most that happens in a history.
+	minEvents            = 100_000
+	eventsPerApplication = 1_000
+)
 
-func (c *clock) exhausted() bool { return c.number > maxEvents }
+func newClock(applications int) clock {
+	return clock{most: max(minEvents, eventsPerApplication*applications)}
+}
+
+func (c *clock) exhausted() bool { return c.number > c.most }
 
 type scheduled struct {
 	at     time.Duration

@@ -9,8 +9,8 @@ import (
 type Rehearsal struct {
 	// Ended is when the last thing happened.
 	Ended time.Duration
-	// Unfinished says that the time was over before the rollout was.
-	Unfinished bool
+	// Unfinished says that the time was over before the rollout was, and Endless that somebody goes round in circles.
+	Unfinished, Endless bool
 	// Waiting are the Applications that are not done, in the order of the scenario.
 	Waiting []Waiting
 }
@@ -49,13 +49,15 @@ func (p *Player) Rehearse(
 	w.advance(last)
 	// Somebody may not look for as long as Argo CD polls, and nothing may change while something becomes Healthy.
 	slow := s.Poll + s.Takes + s.Patience
-	for ctx.Err() == nil && w.now < most && len(w.queue) > 0 && !w.finished() {
+	for ctx.Err() == nil && w.now < most && len(w.queue) > 0 && !w.exhausted() && !w.finished() {
 		if w.now > max(w.api.changed, last)+slow && w.still(last+slow) {
 			break
 		}
 		w.advance(10 * time.Second)
 	}
-	r := Rehearsal{Ended: max(w.api.changed, last), Unfinished: w.now >= most && !w.finished()}
+	r := Rehearsal{
+		Ended: max(w.api.changed, last), Unfinished: w.now >= most && !w.finished(), Endless: w.exhausted(),
+	}
 	for _, name := range w.undone() {
 		r.Waiting = append(r.Waiting, w.waiting(w.members[name], judge))
 	}

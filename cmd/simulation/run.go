@@ -93,7 +93,7 @@ func (w *world) endless(r Result) Result {
 	alone := newWorld(w.scenario, nil)
 	alone.gate = noGate{}
 	alone.run(alone.schedule())
-	if slices.ContainsFunc(w.names, w.isInvalid) || alone.number > maxEvents/2 {
+	if slices.ContainsFunc(w.names, w.isInvalid) || alone.number > alone.most/2 {
 		r.Stranded = append(r.Stranded, "everything: Argo CD goes round in circles")
 	} else {
 		r.Stuck = append(r.Stuck, Stuck{Target: "everything", Kind: "endless", Refusal: "somebody goes round in circles"})

@@ -123,8 +123,8 @@ type member struct {
 
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{
-		scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{},
-		trace: trace, random: uint64(s.Jitter),
+		clock: newClock(len(s.Applications)), scenario: s, traits: traitsOf(s.Version), members: map[string]*member{},
+		lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter),
 	}
 	w.forget()
 	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}

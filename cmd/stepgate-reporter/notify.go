@@ -67,6 +67,11 @@ func (p *parts) notifications() (*notifications, error) {
 	})
 	notifier.HearEngine(log)
 	p.known.OnChange(notifier.Changed)
+	p.presence.OnChange(func() {
+		for _, set := range p.known.Sets() {
+			notifier.Changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+		}
+	})
 	p.evidence.OnChange(serve.Verified(p.known, settings.NewParser(p.config, clock.RealClock{}), notifier.Changed))
 	return &notifications{notifier: notifier, lock: lock, log: log}, nil
 }

@@ -32,11 +32,12 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 		steps = []int{a.Step}
 	}
 	var err error
+	gate := *b.gates.Load().of(a.Namespace)
 	switch a.Verb {
 	case dashboard.Pause:
-		err = (&act.Pause{Verb: v.of(b.clients, *b.gate.Load()), Steps: steps, Reason: a.Reason}).Do(ctx, name)
+		err = (&act.Pause{Verb: v.of(b.clients, gate), Steps: steps, Reason: a.Reason}).Do(ctx, name)
 	case dashboard.Resume:
-		err = (&act.Resume{Verb: v.of(b.clients, *b.gate.Load()), Steps: steps}).Do(ctx, name)
+		err = (&act.Resume{Verb: v.of(b.clients, gate), Steps: steps}).Do(ctx, name)
 	case dashboard.Approve:
 		approve := &approve{verb: v, step: a.Step, revision: a.Revision}
 		answer.Approves, err = approve.approveAs(ctx, b.as(c), name, a.Approves)

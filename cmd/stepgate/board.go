@@ -19,7 +19,6 @@ import (
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
 )
@@ -34,9 +33,10 @@ const (
 	rightsFor     = time.Minute
 	candidatesFor = 5 * time.Second
 	evidenceFor   = 5 * time.Second
-	// mostNamespaces and mostAsked bound what is kept of these answers.
+	// mostNamespaces, mostAsked and mostGates bound what is kept of these answers.
 	mostNamespaces = 1000
 	mostAsked      = 1000
+	mostGates      = 16
 )
 
 // board has the facts of the dashboard: what the watches know, judged as `stepgate get` does.
@@ -44,7 +44,7 @@ type board struct {
 	*rollouts
 	cmd      *cobra.Command
 	shown    string
-	gate     atomic.Pointer[installed]
+	gates    atomic.Pointer[gates]
 	known    atomic.Pointer[cluster.Cache]
 	argocd   atomic.Pointer[string]
 	rights   *cache.LRUExpireCache
@@ -60,10 +60,10 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 	b := &board{
 		rollouts: r, cmd: cmd, shown: namespace, rights: cache.NewLRUExpireCache(mostNamespaces),
 		asked: cache.NewLRUExpireCache(mostAsked), changed: make(chan struct{}), answered: time.Now(),
-		evidence: cache.NewLRUExpireCache(1),
+		evidence: cache.NewLRUExpireCache(mostGates),
 	}
-	gate := installation(ctx, r.clients.Clientset, namespace)
-	b.gate.Store(&gate)
+	found, _ := readGates(ctx, r.clients.Clientset, namespace) // where the settings are from says so
+	b.gates.Store(found)
 	b.readArgoCD(ctx)
 	return b
 }
@@ -72,13 +72,13 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 // settings name another namespace of AppProjects, other watches begin.
 func (b *board) follow(ctx context.Context, ended func() error, ready func()) error {
 	for {
-		gate := *b.gate.Load()
-		err := b.watch(ctx, b.shown, gate, 0, func(known *cluster.Cache, _ bool) (bool, error) {
+		gate := b.gate()
+		err := b.watch(ctx, b.shown, *gate, 0, func(known *cluster.Cache, _ bool) (bool, error) {
 			if first := b.known.Swap(known) == nil; first {
 				ready()
 			}
 			b.tell()
-			return b.gate.Load().projects != gate.projects, ended()
+			return b.gate().projects != gate.projects, ended()
 		})
 		if err != nil {
 			return err
@@ -138,19 +138,20 @@ func (b *board) lookAtSettings(ctx context.Context) {
 	}
 }
 
+// gate is the installation of the namespace that is shown, or the first of all.
+func (b *board) gate() *installed { return b.gates.Load().of(b.shown) }
+
 // readSettings reads how the gate is configured. What is known stays if that cannot be read.
 func (b *board) readSettings(ctx context.Context) {
+	b.gates.Store(b.again(ctx, b.gates.Load(), b.shown))
 	asking, cancel := context.WithTimeout(ctx, connectionEvery)
 	defer cancel()
-	if gate, err := readInstallation(asking, b.clients.Clientset, b.shown); err == nil {
-		b.gate.Store(&gate)
-	}
 	b.readArgoCD(asking)
 }
 
 // readArgoCD reads the address of Argo CD's UI, where the user may, and it is one that a browser opens.
 func (b *board) readArgoCD(ctx context.Context) {
-	maps := b.clients.Clientset.CoreV1().ConfigMaps(b.gate.Load().argocd)
+	maps := b.clients.Clientset.CoreV1().ConfigMaps(b.gate().argocd)
 	settings, err := maps.Get(ctx, "argocd-cm", metav1.GetOptions{})
 	if err != nil {
 		return
@@ -190,9 +191,8 @@ func (b *board) Rollouts() []*rollout.Rollout {
 }
 
 // judged judges with evidence that all views share.
-func (b *board) judged(known *cluster.Cache) *webhook.Preview {
-	gate := b.gate.Load()
-	return b.previewWith(*gate, known, b.found(gate))
+func (b *board) judged(known *cluster.Cache) rollout.Previews {
+	return b.previews(b.gates.Load(), known, b.found)
 }
 
 // found is what objects have said in the last seconds.
@@ -214,7 +214,7 @@ func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout
 	if known == nil {
 		return nil
 	}
-	preview := b.judged(known)
+	preview := b.judged(known)(name.Namespace)
 	set, _ := known.Set(name)
 	if set == nil {
 		if p := known.Application(name); p != nil && p.FollowsAlone() {

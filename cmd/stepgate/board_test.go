@@ -30,19 +30,19 @@ func TestTheDashboardReadsTheSettingsAgain(t *testing.T) {
 	g := NewWithT(t)
 	clientset := fake.NewClientset()
 	b := newBoard(t.Context(), nil, &rollouts{cli: &cli{}, clients: &kube.Cluster{Clientset: clientset}}, "")
-	g.Expect(b.gate.Load().by).To(ContainSubstring("no installation was found"))
-	g.Expect(b.gate.Load().projects).To(Equal("argocd"))
+	g.Expect(b.gate().by).To(ContainSubstring("no installation was found"))
+	g.Expect(b.gate().projects).To(Equal("argocd"))
 
 	_, err := clientset.AppsV1().Deployments("stepgate").Create(t.Context(), deployment("--sync-windows=false"),
 		metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	b.readSettings(t.Context())
-	g.Expect(b.gate.Load().by).To(Equal("the settings of Deployment stepgate/stepgate"))
-	g.Expect(b.gate.Load().projects).To(BeEmpty())
+	g.Expect(b.gate().by).To(Equal("the settings of Deployment stepgate/stepgate"))
+	g.Expect(b.gate().projects).To(BeEmpty())
 
 	clientset.PrependReactor("list", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("the API server is away")
 	})
 	b.readSettings(t.Context())
-	g.Expect(b.gate.Load().by).To(Equal("the settings of Deployment stepgate/stepgate"))
+	g.Expect(b.gate().by).To(Equal("the settings of Deployment stepgate/stepgate"))
 }

@@ -10,6 +10,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -127,7 +128,7 @@ const (
 // follow shows rollouts, and shows them again when they change. On a terminal it draws in place; elsewhere it prints a
 // line per change.
 func (g *get) follow(
-	ctx context.Context, r *rollouts, gate installed, namespace string, name *types.NamespacedName,
+	ctx context.Context, r *rollouts, found *gates, namespace string, name *types.NamespacedName,
 ) error {
 	if g.output == "json" || g.output == "yaml" {
 		return command.Usage("--watch shows text; for JSON use stepgate wait, or repeat stepgate get")
@@ -144,9 +145,12 @@ func (g *get) follow(
 	}
 	before := map[string]string{}
 	var at time.Time
-	seen := false
-	err := r.watch(ctx, namespace, gate, refresh, func(known *cluster.Cache, changed bool) (bool, error) {
-		list := g.judge(r, gate, known, name)
+	seen, read := false, time.Now()
+	err := r.watch(ctx, namespace, *found.of(namespace), refresh, func(known *cluster.Cache, changed bool) (bool, error) {
+		if time.Since(read) > settingsEvery {
+			found, read = r.again(ctx, found, namespace), time.Now()
+		}
+		list := g.judge(r, found, known, name)
 		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
 			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 		})
@@ -176,6 +180,16 @@ func (g *get) follow(
 		return nil // the user has seen enough
 	}
 	return err
+}
+
+// again reads the installations again. Those that are known stay if they cannot be read.
+func (r *rollouts) again(ctx context.Context, known *gates, namespace string) *gates {
+	ctx, cancel := context.WithTimeout(ctx, connectionEvery)
+	defer cancel()
+	if found, err := readGates(ctx, r.clients.Clientset, namespace); err == nil || apierrors.IsForbidden(err) {
+		return found
+	}
+	return known
 }
 
 // leave goes back to what the terminal had shown, and prints the last state below that.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // get shows rollouts.
@@ -67,16 +68,16 @@ func (g *get) run(ctx context.Context, args []string) error {
 		}
 		namespace = ""
 	}
-	gate := installation(ctx, r.clients.Clientset, namespace)
+	found, _ := readGates(ctx, r.clients.Clientset, namespace) // where the settings are from says so
 	if g.watch {
-		return g.follow(ctx, r, gate, namespace, name)
+		return g.follow(ctx, r, found, namespace, name)
 	}
 	known, err := r.read(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
-	problem := r.addWindows(ctx, gate, known)
-	list := g.judge(r, gate, known, name)
+	problem := r.addWindows(ctx, *found.of(namespace), known)
+	list := g.judge(r, found, known, name)
 	if name != nil {
 		list.Items[0].AskGate(r.ask(ctx, name.Namespace, &problem))
 	}
@@ -93,15 +94,15 @@ func (g *get) run(ctx context.Context, args []string) error {
 }
 
 // judge is the state of one ApplicationSet, or of all that have steps or come after others.
-func (g *get) judge(r *rollouts, gate installed, known rollout.Known, name *types.NamespacedName) *rollout.List {
-	preview := r.preview(gate, known)
+func (g *get) judge(r *rollouts, found *gates, known rollout.Known, name *types.NamespacedName) *rollout.List {
+	of := r.previews(found, known, func(gate *installed) judge.Evidence { return r.asker(*gate) })
 	list := &rollout.List{
 		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "RolloutList"}, Items: []*rollout.Rollout{},
 	}
 	if name == nil {
-		list.Items = rollout.Every(preview, known, g.all)
+		list.Items = rollout.Every(of, known, g.all)
 	} else if set, _ := known.Set(*name); set != nil {
-		list.Items = append(list.Items, rollout.Judge(preview.Outlook(set)))
+		list.Items = append(list.Items, rollout.Judge(of(set.Namespace).Outlook(set)))
 	}
 	return list
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/render"
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -71,6 +72,8 @@ func (l *linter) run(ctx context.Context, names []string) error {
 		return command.Usage("--severity: %s", err)
 	}
 	render.Silence()
+	progress := screen.NewProgress(l.ErrOut, l.getenv, "looking", 0)
+	defer progress.End()
 	in := lint.Input{Reader: render.Reader{Exclude: l.exclude}}
 	switch {
 	case len(l.files) > 0 && (len(names) > 0 || l.allNamespaces):
@@ -90,6 +93,7 @@ func (l *linter) run(ctx context.Context, names []string) error {
 	report := in.Check(lint.Options{
 		Clock: clock.RealClock{}, ProgressiveSyncs: l.progressiveSyncs, Installation: l.installed,
 	})
+	progress.End()
 	if err := l.printReport(report); err != nil {
 		return err
 	}
@@ -146,7 +150,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 		return err
 	}
 	if gate := installation(ctx, c.Clientset, namespace); gate.exists {
-		gate.config.NoGate = "" // what lint finds is about the settings, also while nobody answers
+		gate.config.Presence = nil // what lint finds is about the settings, also while nobody answers
 		l.installed = &gate.config
 	}
 	in.Partial = len(names) > 0

@@ -41,5 +41,6 @@ func (r *resume) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return (&act.Resume{Verb: r.of(clients, installed{}), Steps: r.steps}).Do(ctx, name)
+	v := r.of(clients, installation(ctx, clients.Clientset, name.Namespace))
+	return (&act.Resume{Verb: v, Steps: r.steps}).Do(ctx, name)
 }

@@ -31,22 +31,24 @@ type rollouts struct {
 	slots   recentSlots
 }
 
-// recentSlots are the slots of steps as an installation keeps them in a namespace.
+// recentSlots are the slots of steps as installations keep them, by their namespaces.
 type recentSlots struct {
-	mu        sync.Mutex
-	namespace string
-	texts     *slots.Recent
+	mu  sync.Mutex
+	all map[string]*slots.Recent
 }
 
 // of are the slots in a namespace.
 func (p *recentSlots) of(clientset kubernetes.Interface, namespace string) *slots.Recent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.texts == nil || p.namespace != namespace {
-		p.namespace = namespace
-		p.texts = slots.NewRecent(slots.ConfigMaps{Client: clientset.CoreV1().ConfigMaps(namespace)}, clock.RealClock{})
+	if p.all == nil {
+		p.all = map[string]*slots.Recent{}
 	}
-	return p.texts
+	if p.all[namespace] == nil {
+		maps := slots.ConfigMaps{Client: clientset.CoreV1().ConfigMaps(namespace)}
+		p.all[namespace] = slots.NewRecent(maps, clock.RealClock{})
+	}
+	return p.all[namespace]
 }
 
 func (c *cli) rollouts() (*rollouts, error) {
@@ -65,6 +67,20 @@ func (c *cli) rollouts() (*rollouts, error) {
 // preview judges as the installation would that gates a namespace. It asks for evidence anew.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
 	return r.previewWith(gate, known, r.asker(gate))
+}
+
+// previews judge as the installation of each namespace would. find says what its objects say.
+func (r *rollouts) previews(
+	found *gates, known rollout.Known, find func(*installed) judge.Evidence,
+) rollout.Previews {
+	made := map[*installed]*webhook.Preview{}
+	return func(namespace string) *webhook.Preview {
+		gate := found.of(namespace)
+		if made[gate] == nil {
+			made[gate] = r.previewWith(*gate, known, find(gate))
+		}
+		return made[gate]
+	}
 }
 
 // asker asks what objects say; nil where no gate would look at them.

@@ -15,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/render"
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/cmd/simulate"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -95,7 +96,10 @@ func (s *simulator) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	progress := screen.NewProgress(s.ErrOut, s.getenv, "playing", s.all(rollout))
+	s.options.Progress = progress.At
 	report, err := simulate.Play(ctx, rollout, s.options)
+	progress.End()
 	if err != nil {
 		return err
 	}
@@ -111,6 +115,14 @@ func (s *simulator) run(ctx context.Context, args []string) error {
 		err = command.ErrFound
 	}
 	return err
+}
+
+// all is how many Applications are going to be done; 0 if that is not known, as where many commits land.
+func (s *simulator) all(rollout *simulate.Rollout) int {
+	if s.options.Commits != nil {
+		return 0
+	}
+	return len(rollout.Applications)
 }
 
 // flags reads the flags that have a form of their own.

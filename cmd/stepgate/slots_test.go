@@ -7,6 +7,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/presence"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook/slots"
@@ -26,7 +28,10 @@ func TestTheSlotsOfTheInstallation(t *testing.T) {
 	keeps := deployment("--max-update", "--installation=stepgate/gate", "--mode=enforce")
 	text := `{"applicationSet":"argocd/guestbook","slots":[{"application":"engineering-prod-guestbook","uid":"prod","step":2,` +
 		`"operation":"1","version":"1","at":"` + time.Now().UTC().Format(time.RFC3339) + `"}]}`
-	clientset := fake.NewClientset(keeps, &corev1.ConfigMap{
+	registered := &admissionv1.ValidatingWebhookConfiguration{
+		Webhooks: []admissionv1.ValidatingWebhook{{Name: presence.ValidatingWebhook}},
+	}
+	clientset := fake.NewClientset(keeps, registered, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate", Name: slots.Prefix + "set", Labels: map[string]string{slots.Label: "true"}},
 		Data:       map[string]string{"slots.json": text},
 	})

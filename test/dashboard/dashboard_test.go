@@ -133,12 +133,12 @@ func TestItChangesAsTheClusterDoes(t *testing.T) {
 	b.open(desk, "guestbook")
 	b.Sees(".sg-tile-running [data-tile='qa-us']")
 	b.Click("[data-tile='prod-eu']")
-	b.Sees("[role=dialog] >> text=qa-us (step 2): NotHealthy: Progressing")
+	b.Sees("[role=dialog] >> text=qa-us (NotHealthy: Progressing)")
 	edit(t, "live", "qa-us", func(app *argo.Application) {
 		app.Status.Health.Status = "Degraded"
 		app.Status.ReconciledAt = &metav1.Time{Time: time.Now()}
 	})
-	b.Sees("[role=dialog] >> text=qa-us (step 2): NotHealthy: Degraded")
+	b.Sees("[role=dialog] >> text=qa-us (NotHealthy: Degraded)")
 	b.Press("Escape")
 	b.Sees(".sg-tile-failed [data-tile='qa-us']")
 	b.Expect(shared.Admin.DeleteAllOf(t.Context(), &argo.ApplicationSet{}, inNamespace("live"))).To(Succeed())

@@ -101,7 +101,7 @@ func TestAnApplicationAlone(t *testing.T) {
 	b := serve(t, "alone", cluster.Human)
 	b.Expect(shared.Admin.Create(t.Context(), mail)).To(Succeed())
 	b.open(desk, "")
-	b.Sees("tbody tr >> text=guestbook (not done: prod-eu NotSynced: OutOfSync and 3 more)")
+	b.Sees("tbody tr:has-text('mail') >> text=qa-eu (NotHealthy: Degraded)")
 	b.wellFormed()
 	b.Click("tbody tr a:has-text('mail')")
 	b.Sees("h1:has-text('mail')")

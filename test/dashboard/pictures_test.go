@@ -13,7 +13,7 @@ func TestPictures(t *testing.T) {
 	gated(t, "shop")
 	b := serve(t, "shop", cluster.Human)
 	for name, show := range map[string]func(){
-		"all":     func() { b.Sees("tbody tr") },
+		"all":     func() { b.Sees("tbody tr >> text=is not approved") },
 		"rollout": func() { b.Sees("text=Last rollouts") },
 		"panel": func() {
 			b.Click("[data-tile='prod']")

@@ -78,7 +78,7 @@ func TestInABrowserWhatComesAfter(t *testing.T) {
 			v := &view{Browser: browser.Start(t), WithT: *NewWithT(t)}
 			v.Open(browser.Tab{URL: host(t, "19", "viewer") + "/stepgate?view=page&theme=light", Width: 1280, Height: 400})
 			v.Sees(`th a[href$="` + said + `"]`)
-			v.Sees("text=guestbook (not done: engineering-prod-guestbook")
+			v.Sees(`tr:has(a[href$="` + said + `"]) >> text=engineering-dev-guestbook (NotHealthy: Progressing)`)
 			v.inOrder()
 			v.Click(`th a[href$="` + said + `"]`)
 			v.Sees("text=Comes after")
@@ -88,7 +88,7 @@ func TestInABrowserWhatComesAfter(t *testing.T) {
 			v.Sees("text=After others")
 			v.Sees("text=" + waits)
 			v.Click("text=After others")
-			v.Sees("text=What holds it up")
+			v.Sees("text=What it waits for, in the order in which to act")
 			v.inOrder()
 		})
 	}

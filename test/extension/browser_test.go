@@ -45,6 +45,7 @@ func TestInABrowser(t *testing.T) {
 					v.Sees("text=Progressing")
 					v.Sees(`[data-tile="engineering-prod-guestbook"]`)
 					v.Sees("text=stepgate get guestbook -n argocd")
+					v.Sees("text=Add a banner")
 					v.Expect(v.Count("text=Pause…")).To(BeZero(), "nothing can be written")
 					v.inOrder()
 					v.Compare(pictureOf("tab", theme))

@@ -77,6 +77,12 @@ func host(t *testing.T, react, account string) string {
 	}
 	mux.HandleFunc("GET /{$}", show)
 	mux.HandleFunc("GET /stepgate", show)
+	// No repo-server runs here, which knows the commits.
+	mux.HandleFunc("GET /api/v1/applications/{name}/revisions/{revision}/metadata",
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"author":"Jane Doe <jane@example.com>","message":"Add a banner\n\nIt is blue."}`))
+		})
 	mux.Handle("/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)

@@ -189,30 +189,6 @@ func TestGetAndWait(t *testing.T) {
 	r.Expect(r.ask("wait", "guestbook", "--revision", "ffff", "--timeout", "1s").code).To(Equal(1), "another revision")
 }
 
-// TestTheCommandLineSaysThatThereIsNoGate where a namespace is switched off: nothing is held there, and nobody keeps a
-// pause.
-func TestTheCommandLineSaysThatThereIsNoGate(t *testing.T) {
-	r := newRollout(t)
-	r.deployment("--spec-settling=0")
-	r.Expect(r.ask("get", "guestbook").out).NotTo(ContainSubstring("Not gated"))
-	r.Expect(r.ask("pause", "guestbook").code).To(Equal(0))
-	r.Expect(r.ask("resume", "guestbook").code).To(Equal(0))
-
-	namespace := &corev1.Namespace{}
-	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKey{Name: r.namespace}, namespace)).To(Succeed())
-	before := namespace.DeepCopy()
-	namespace.Labels["stepgate.io/ignore"] = "true"
-	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
-	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
-	off := "namespace " + r.namespace + " has the label stepgate.io/ignore=true"
-	r.Expect(r.ask("get", "guestbook").out).To(ContainSubstring("nothing is held or denied: " + off))
-	explained := r.ask("explain", "engineering-prod-guestbook").out
-	r.Expect(explained).To(ContainSubstring("is let through now although it is too early: " + off))
-	paused := r.ask("pause", "guestbook")
-	r.Expect(paused.code).To(Equal(1))
-	r.Expect(paused.out).To(ContainSubstring("nobody keeps it: stepgate's webhook has not answered"))
-}
-
 // TestTheCandidatesAreThoseOfTheGate asks it, as somebody who may try a sync and as somebody who may not.
 func TestTheCandidatesAreThoseOfTheGate(t *testing.T) {
 	r := newRollout(t, "--pin=candidate")

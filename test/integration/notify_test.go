@@ -47,9 +47,16 @@ func (p *people) told() []string {
 
 const peoplesToken = "s3cret-of-the-people"
 
-// newPeople configures Argo CD's notifications: the services alice, bob and carol.
+// newPeople configures Argo CD's notifications: the services alice, bob, carol and dan.
 func newPeople(t *testing.T) *people {
 	t.Helper()
+	return newPeopleWith(t, installed.Options{})
+}
+
+// newPeopleWith is newPeople with more that is installed, and more flags of the reporter.
+func newPeopleWith(t *testing.T, o installed.Options, args ...string) *people {
+	t.Helper()
+	o.Notifies = true
 	p, g := &people{}, NewWithT(t)
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -67,12 +74,14 @@ func newPeople(t *testing.T) *people {
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.ArgoNamespace, Name: notify.ConfigMapName},
 		Data: map[string]string{
 			"template.stepgate-approval-needed":   "message: 'step {{.rollout.approval.step}}: {{.rollout.approval.command}}'",
+			"trigger.stepgate-on-open":            "- when: not rollout.enforced\n  oncePer: appset.name\n  send: [stepgate-open]",
+			"template.stepgate-open":              "message: nothing is held",
 			"template.stepgate-rollout-complete":  "message: '{{.appset.name}} is complete at {{.rollout.revision}}'",
 			"trigger.on-something-of-argo-cd":     "- when: app.status.health.status == 'Degraded'\n  send: [x]",
 			"template.argo-cd-s-that-is-not-ours": "message: '{{.app.metadata.name'",
 		},
 	}
-	for _, name := range []string{"alice", "bob", "carol"} {
+	for _, name := range []string{"alice", "bob", "carol", "dan"} {
 		config.Data["service.webhook."+name] = "url: " + p.server.URL + "/" + name +
 			"\nheaders:\n- name: Authorization\n  value: Bearer $people-token\n"
 	}
@@ -86,11 +95,11 @@ func newPeople(t *testing.T) *people {
 			NewWithT(t).Expect(shared.Admin.Delete(context.WithoutCancel(t.Context()), object)).To(Succeed())
 		})
 	}
-	p.rollout = newRolloutWith(t, installed.Options{Notifies: true})
+	p.rollout = newRolloutWith(t, o)
 	var err error
-	p.reporter, err = installed.StartReporter(t.Context(), shared, installed.Options{
-		Registration: installed.Registration{Name: p.replica.Name}, Notifies: true,
-	}, "--zap-log-level=debug", "--spec-settling=0")
+	o.Name = p.replica.Name
+	p.reporter, err = installed.StartReporter(t.Context(), shared, o,
+		append([]string{"--zap-log-level=debug", "--spec-settling=0"}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		p.reporter.Kill()

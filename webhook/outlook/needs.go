@@ -60,7 +60,9 @@ func (w *walk) needs(shown map[*roots]bool, held map[*roots][]string) Needs {
 	for found := range shown {
 		ids = append(ids, found.ids...)
 	}
-	slices.SortFunc(ids, func(a, b int) int { return cmp.Or(policy.CompareNeeds(&w.known[a], &w.known[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(ids, func(a, b int) int {
+		return cmp.Or(policy.CompareNeeds(&w.known[a], &w.known[b]), cmp.Compare(a, b))
+	})
 	ids = slices.Compact(ids)
 	all := Needs{First: map[string]int{}}
 	at := make(map[int]int, len(ids))
@@ -280,7 +282,8 @@ func (o *Outlook) due(p *argocd.Projection, s *Sync, b *policy.Blocker) policy.N
 // comes before, or for a slot.
 func (w *walk) waiting(o *Outlook, p *argocd.Projection, s *Sync) *roots {
 	key := shared{o.Set.UID, s.Alike, s.Reason, s.Track}
-	if known := w.shared[key]; known != nil && s.Reason != policy.DependencyNotDone && s.Reason != policy.MaxUpdateReached {
+	own := s.Reason == policy.DependencyNotDone || s.Reason == policy.MaxUpdateReached
+	if known := w.shared[key]; known != nil && !own {
 		return known
 	}
 	d, unmet := s.Decision, []policy.Decision(nil)
@@ -338,7 +341,9 @@ func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy
 	of, name := o, types.NamespacedName{Namespace: cmp.Or(b.Namespace, o.Set.Namespace), Name: b.Application}
 	at := o.known.Application(name)
 	if b.Step < 0 && at != nil {
-		of = w.outlook(o, at)
+		if of = w.outlook(o, at); of != nil {
+			own.Step = policy.StepOf(of.Set.Steps, at.Application.Labels) // as it is named where its own steps wait for it
+		}
 	}
 	switch {
 	case at == nil || at.UID == p.UID || of == nil:

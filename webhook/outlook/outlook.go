@@ -29,6 +29,7 @@ type Outlook struct {
 	// seen are the slots of the steps; nil if nobody keeps maxUpdate there.
 	seen   *slots.Seen
 	weigh  Weigh
+	keys   *policy.Keys
 	judged map[policy.Key]*alike
 	toCome map[string]*Sync
 }
@@ -48,7 +49,7 @@ func Weighing(
 ) *Outlook {
 	o := &Outlook{
 		Set: set, Settings: j.Parser.Of(set), judge: j, known: known, view: view, weigh: weigh,
-		judged: map[policy.Key]*alike{},
+		keys: policy.NewKeys(), judged: map[policy.Key]*alike{},
 	}
 	o.Applications = slices.SortedFunc(slices.Values(known.Owned(types.UID(set.UID))), func(a, b *argocd.Projection) int {
 		return cmp.Compare(a.Name, b.Name)

@@ -56,7 +56,7 @@ func (o *Outlook) NextUnless(p, blocker *argocd.Projection) Sync {
 		s.Newest = policy.Candidate{Sources: s.Input.Target.Wanted, Compared: true, Decision: stopped}
 		s.Best, s.At = s.Newest, stopped.NotBefore
 	} else {
-		s.Alike = policy.KeyOf(s.Input)
+		s.Alike = o.keys.Of(s.Input)
 		found := o.alike(s.Alike, s.Input)
 		s.Best, s.Newest, s.At, s.DeniesAlike = found.best, found.newest, found.at, found.best.Outcome == policy.Deny
 		s.Best.Decision, s.Newest.Decision = s.Best.For(p.Name), s.Newest.For(p.Name)

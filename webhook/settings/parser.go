@@ -44,11 +44,8 @@ type Config struct {
 	Expressions *expression.Compiler
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
-	// NoGate says why no gate answers, for those who show rollouts: then nothing is held or denied, whatever the mode. The
-	// gate itself leaves it empty.
-	NoGate string
-	// GateProblem is what else is wrong with the gate, for the same: nothing is let through because of it.
-	GateProblem string
+	// Presence says whether a gate answers for a namespace, for those who show rollouts. The gate itself has none.
+	Presence func(namespace string) Presence
 	// Pin says to which revisions operations are pinned.
 	Pin Pin
 	// Hold lets an early write of a controller, or of a program that asks again, through without its operation. It needs
@@ -65,12 +62,20 @@ type Config struct {
 	Account string
 }
 
+// Presence says whether a gate answers. The zero value says that one does.
+type Presence struct {
+	// NoGate says why none does: then nothing is held or denied, whatever the mode.
+	NoGate string
+	// Problem is what else is wrong with the gate: nothing is let through because of it.
+	Problem string
+}
+
 // Settings are how one ApplicationSet is gated, or one write to one of its Applications. They are made by a Parser, and
 // not changed.
 type Settings struct {
 	policy.Settings
 	Mode Mode
-	// NoGate is Config.NoGate where the mode would be enforce otherwise, and GateProblem is that of the Config.
+	// NoGate says why no gate answers where the mode would be enforce otherwise, and GateProblem is that of the Presence.
 	NoGate, GateProblem string
 	// Bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured; empty where
 	// nobody asks for one.
@@ -102,6 +107,13 @@ func (s Settings) ProblemTexts() []string {
 		texts = append(texts, p.String())
 	}
 	return texts
+}
+
+// meet takes in whether a gate answers: without one, the mode is no better than audit.
+func (s *Settings) meet(p Presence) {
+	if s.GateProblem = p.Problem; p.NoGate != "" && s.Mode == Enforce {
+		s.Mode, s.NoGate = Audit, p.NoGate
+	}
 }
 
 // Parser makes Settings.
@@ -151,8 +163,8 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		s.Mode, s.Off = mode, mode == Off
 		a.note(ModeAnnotation, err)
 	}
-	if s.GateProblem = c.GateProblem; c.NoGate != "" && s.Mode == Enforce {
-		s.Mode, s.NoGate = Audit, c.NoGate
+	if c.Presence != nil {
+		s.meet(c.Presence(set.Namespace))
 	}
 	if text, ok := a.get(RequireAnnotation); ok {
 		require, err := policy.ParseRequire(text)

@@ -46,7 +46,7 @@ function Needs({ title, of, blockers }: { title: string; of?: Need[]; blockers?:
           return (
             <li key={`${n.applicationSet} ${n.text}`}>
               <Text>{n.text}</Text>
-              {n.do && <p className="sg-do">Do: <Text>{n.do}</Text></p>}
+              {n.do && n.do !== n.command && <p className="sg-do">Do: <Text>{n.do}</Text></p>}
               {n.command && <p><Command>{n.command}</Command></p>}
               {says && <p className="sg-says">Argo CD says: <Text>{says}</Text></p>}
             </li>

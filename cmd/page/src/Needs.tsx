@@ -14,7 +14,7 @@ const actorWord: Record<string, string> = { You: "Needs you", ArgoCD: "Argo CD d
 
 // Needs are what the rollout waits for, and what to do about it, in this order.
 export function Needs({ detail, may, act }: Props) {
-  const { needs } = detail.rollout;
+  const { needs, open } = detail.rollout;
   if (!needs?.length) return null;
   return (
     <section className="sg-next" aria-labelledby="sg-next">
@@ -24,20 +24,22 @@ export function Needs({ detail, may, act }: Props) {
           <li key={i}>
             <strong>{actorWord[need.actor] ?? need.actor}:</strong> <Text>{need.text}</Text>
             {need.until && <>, until <Moment at={need.until} /> (<Age at={need.until} sign="in" />)</>}
-            {need.holds > 0 && <span className="sg-faint" title={need.held?.join(", ")}>; holds {plural(need.holds, "sync", "syncs")}</span>}
-            {need.do && <p className="sg-do">Do: <Text>{need.do}</Text></p>}
+            {need.holds > 0 && <span className="sg-faint" title={need.held?.join(", ")}>; {open ? "would hold" : "holds"} {plural(need.holds, "sync", "syncs")}</span>}
+            {need.do && need.do !== need.command && <p className="sg-do">Do: <Text>{need.do}</Text></p>}
             {need.command && <p><Command>{need.command}</Command></p>}
             <Button need={need} detail={detail} may={may} act={act} />
           </li>
         ))}
       </ol>
+      {!!detail.needsMore && <p>and {detail.needsMore} more</p>}
     </section>
   );
 }
 
 function Button({ need, detail: { rollout }, may, act }: Props & { need: Need }) {
   const wanted = wantedBy(need, rollout, may);
-  return wanted && <p className="sg-buttons"><button type="button" onClick={() => act(wanted)}>{wanted.title}…</button></p>;
+  if (!wanted) return null; // React 16 takes undefined for a mistake
+  return <p className="sg-buttons"><button type="button" onClick={() => act(wanted)}>{wanted.title}…</button></p>;
 }
 
 // wantedBy is the action of a need; none if the user may not, or it is of another ApplicationSet.

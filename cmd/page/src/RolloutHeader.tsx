@@ -28,8 +28,9 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
           </div>
         )}
       </div>
+      {r.exempt?.map((text) => <Note key={text} title={r.open ? "Not gated" : "Exempt"}>{text}</Note>)}
       <dl className="sg-facts">
-        <div><dt>Status</dt><dd><Sign name={phaseSign[r.phase] ?? "waits"} /> {phaseWord[r.phase] ?? r.phase}{paused && ", paused"}</dd></div>
+        <div><dt>Status</dt><dd><Sign name={phaseSign[r.phase] ?? "waits"} /> {phaseWord[r.phase] ?? r.phase}{paused && !r.open && ", paused"}</dd></div>
         {!!r.steps?.length && <div><dt>Step</dt><dd>{r.step === 0 ? "all done" : `${r.step} of ${r.steps.length}`}</dd></div>}
         <div>
           <dt>Done</dt>
@@ -43,7 +44,6 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
       </dl>
       {r.starves && <Note title="Starves">{r.starves}</Note>}
       {r.problems?.map((text) => <Note key={text} title="Problem">{text}</Note>)}
-      {r.exempt?.map((text) => <Note key={text} title="Exempt">{text}</Note>)}
       {r.phase === "NoSteps" && !r.after?.length && <Note title="No steps">This ApplicationSet has no steps, so there is no order to keep.</Note>}
     </header>
   );

@@ -30,7 +30,7 @@ export function StatusItem({ application, openFlyout }: StatusProps) {
   const scheme = useHostScheme();
   if (!value?.said) return null;
   const { kind, text } = value.said;
-  const { steps } = value.rollout;
+  const { steps, open } = value.rollout;
   return (
     <div className="application-status-panel__item">
       <div className={`${scheme} sg-item`}>
@@ -38,7 +38,7 @@ export function StatusItem({ application, openFlyout }: StatusProps) {
         <button type="button" className="sg-item-value" onClick={openFlyout}>
           <Sign name={kind} /> {steps > 0 ? `Step ${value.step} of ${steps}` : "After others"}
         </button>
-        <span className="sg-item-text">{wordFor(kind, text)} <Text>{text}</Text></span>
+        <span className="sg-item-text">{open && "Nothing is held. "}{wordFor(kind, text)} <Text>{text}</Text></span>
       </div>
     </div>
   );

@@ -98,6 +98,7 @@ export function theCommit(namespace: string, name: string, revision: string): Pr
     { subject: message.split("\n", 1)[0] ?? "", author: author.replace(/\s*<.*>$/, "") }
   ));
   commits.set(revision, asked);
+  asked.catch(() => commits.delete(revision)); // who asks again may be answered
   return asked;
 }
 

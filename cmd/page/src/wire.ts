@@ -14,6 +14,7 @@ export interface Row {
   alone?: boolean;
   phase: Phase;
   status: string;
+  open?: boolean;
   step: number;
   steps: number;
   done: number;
@@ -50,6 +51,7 @@ export interface Detail {
   rollout: Rollout;
   said: Record<string, Said>;
   rights: Rights;
+  needsMore?: number;
   commits?: Record<string, string>;
   argocd?: string;
 }
@@ -66,6 +68,7 @@ export interface Rollout {
   since?: string;
   revisions?: string[];
   unselected?: string[];
+  open?: boolean;
   exempt?: string[];
   problems?: string[];
   after?: After[];

@@ -17,7 +17,7 @@ export const kindWord: Record<Kind, string> = {
 // wordFor is the word of a kind, unless the text says it already.
 export function wordFor(kind: Kind, text: string): string {
   const word = kindWord[kind];
-  return text.startsWith(kind === "waits" ? "wait" : word) ? "" : word;
+  return text.startsWith(kind === "waits" ? "wait" : word) || text.startsWith("would wait") ? "" : word;
 }
 
 export const phaseSign: Record<Phase, SignName> = {
@@ -52,8 +52,9 @@ export const urgencySign: Record<Urgency, SignName> = {
 };
 
 // reasonOf says what a rollout waits for first, and how much more there is.
-export function reasonOf({ need, more, status }: Row): string {
-  if (need) return more ? `${need.text} (+${more} more)` : need.text;
+export function reasonOf({ need, more, open, status }: Row): string {
+  const first = open ? "Nothing is held. " : "";
+  if (need) return first + (more ? `${need.text} (+${more} more)` : need.text);
   return status;
 }
 
