@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -208,6 +209,18 @@ func runningRows() map[string]row {
 			}
 		}, running + "endpoints", doctor.Problem, "no ready endpoint", nil},
 		"no disruption budget": {func(_ *testing.T, w *world) { w.budget = nil }, running + "disruption budget", doctor.Warning, "There is none", nil},
+		"a part of the ledger that was cut off": {func(_ *testing.T, w *world) {
+			text := w.ledger[0].BinaryData[ledger.CompletionsKey]
+			w.ledger[0].BinaryData[ledger.CompletionsKey] = text[:len(text)/2]
+		}, running + "ledger", doctor.Warning, "1 ConfigMap of 1 proves nothing", nil},
+		"a part of the ledger of another ApplicationSet": {func(_ *testing.T, w *world) {
+			w.ledger = append(w.ledger, part("1f", "7d2c5a1e"))
+		}, running + "ledger", doctor.Warning, "1 ConfigMap of 2 proves nothing", nil},
+		"a ConfigMap that somebody has labelled": {func(_ *testing.T, w *world) {
+			w.ledger[0].Labels[ledger.Label] = "else"
+		}, running + "ledger", doctor.Warning, "1 ConfigMap of 1 proves nothing", nil},
+		"no part of the ledger": {func(_ *testing.T, w *world) { w.ledger = nil }, running + "ledger", doctor.Warning,
+			"Nothing is kept of 1 ApplicationSet", nil},
 		"a budget of others": {func(_ *testing.T, w *world) {
 			w.budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		}, running + "disruption budget", doctor.Warning, "There is none", nil},
@@ -217,11 +230,11 @@ func runningRows() map[string]row {
 		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
 		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{
 			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions",
-			certificate + "served chain", exempt + "not gated", running + "mode", running + "lists",
+			certificate + "served chain", exempt + "not gated", running + "mode", running + "ledger", running + "lists",
 		}},
 		"arguments of another version": {func(_ *testing.T, w *world) { w.settings = nil }, running + "mode", doctor.Unknown, "Not checked", []string{
 			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions",
-			"Rights: service account", exempt + "not gated", running + "lists", running + "callers",
+			"Rights: service account", exempt + "not gated", running + "ledger", running + "lists", running + "callers",
 		}},
 		"long lists": {func(_ *testing.T, w *world) { w.guestbook.Status.ResourcesCount = 4000 }, running + "lists", doctor.Warning, "4000 Applications in namespace argocd", nil},
 	}

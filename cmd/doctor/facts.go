@@ -75,6 +75,8 @@ type Installation struct {
 	Pods    Read[[]corev1.Pod]
 	Slices  Read[[]discoveryv1.EndpointSlice]
 	Budgets Read[[]policyv1.PodDisruptionBudget]
+	// Ledger are the ConfigMaps of the ledger, if it keeps one.
+	Ledger Read[[]LedgerPart]
 	// Policies are read only if it matters who calls.
 	Policies Read[[]networkingv1.NetworkPolicy]
 	Rights   []RightRead
@@ -106,6 +108,9 @@ type Flags struct {
 	// Starts says that it starts syncs, and Lease is the one of the replica that does.
 	Starts bool
 	Lease  types.NamespacedName
+	// Ledger says that it keeps what Applications have completed, and LedgerLease is that of the replica that writes it.
+	Ledger      bool
+	LedgerLease types.NamespacedName
 	// Projects is the namespace of the AppProjects that it watches; empty if it watches none.
 	Projects string
 	// OwnCA says that it has a CA of its own, and CASecret is its Secret.

@@ -48,6 +48,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -67,6 +68,7 @@ type world struct {
 	sets        *appsv1.Deployment
 	controller  *appsv1.StatefulSet
 	cm, params  *corev1.ConfigMap
+	ledger      []*corev1.ConfigMap
 	guestbook   *argo.ApplicationSet
 	apps        []*argo.Application
 	settings    *doctor.Flags
@@ -198,6 +200,23 @@ func (w *world) run() {
 		},
 		Gated: func(string) bool { return true }, Projects: "argocd", OwnCA: true, CASecret: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ca"},
 		Installation: "stepgate",
+		Ledger:       true, LedgerLease: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ledger"},
+	}
+	w.ledger = []*corev1.ConfigMap{part("7d2c5a1e", "7d2c5a1e")}
+}
+
+// part is a ConfigMap of the ledger, and what an ApplicationSet with this UID has written.
+func part(set, by string) *corev1.ConfigMap {
+	written, err := ledger.Encode(ledger.Set{UID: types.UID(by), Namespace: "argocd", Name: "guestbook"}, 0, nil)
+	if err != nil {
+		panic(err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "stepgate", Name: "stepgate-ledger-" + set + "-0", Labels: map[string]string{ledger.Label: set},
+			Annotations: map[string]string{ledger.SetAnnotation: "argocd/guestbook"},
+		},
+		BinaryData: map[string][]byte{ledger.CompletionsKey: written},
 	}
 }
 
@@ -294,6 +313,9 @@ func (w *world) sources(t *testing.T) *doctor.Sources {
 	add(w.params, w.params != nil)
 	for _, p := range w.pods {
 		objects = append(objects, p)
+	}
+	for _, m := range w.ledger {
+		objects = append(objects, m)
 	}
 	for _, p := range w.policies {
 		objects = append(objects, p)

@@ -54,6 +54,9 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 		s.replicas(ctx, r)
 		r.Served = s.served(ctx, r)
 		r.Attempts = s.attempts(ctx, f, r)
+		if r.Flags != nil && r.Flags.Ledger {
+			r.Ledger = s.ledger(ctx, r, f.Now)
+		}
 		if r.Flags != nil {
 			r.Rights = s.rights(ctx, neededByStepgate(r.Flags), r.serviceAccount())
 		}

@@ -34,6 +34,17 @@ func (f *Facts) rightsNeeded() []Right {
 				continue
 			}
 		case "configmaps":
+			if right.Verb == "list" {
+				for _, r := range f.Installations {
+					if r.Flags != nil && r.Flags.Ledger {
+						namespaces = append(namespaces, r.Namespace)
+					}
+				}
+				if len(namespaces) == 0 {
+					continue
+				}
+				break
+			}
 			for _, a := range f.ArgoCDs.Value {
 				namespaces = append(namespaces, a.Namespace)
 			}

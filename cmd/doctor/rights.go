@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Right is a right as RBAC has it.
@@ -74,6 +75,7 @@ func neededByDoctor() []Right {
 		{Verb: "list", APIGroup: "apps", Resource: "deployments", For: "to see versions, accounts and arguments"},
 		{Verb: "list", APIGroup: "apps", Resource: "statefulsets", For: "to see the application controller's account"},
 		{Verb: "get", Resource: "configmaps", For: "to see Argo CD's settings"},
+		{Verb: "list", Resource: "configmaps", For: "to see the ledger"},
 		{Verb: "list", Resource: "pods", For: "to see the replicas"},
 		{
 			Verb: "create", Resource: "pods", Subresource: "portforward", For: "to see the certificate that each replica serves",
@@ -89,6 +91,17 @@ func neededByDoctor() []Right {
 			For: "to see stepgate's own rights",
 		},
 	}
+}
+
+// neededByLease are those of a replica that may lead.
+func neededByLease(lease types.NamespacedName) []Right {
+	all := []Right{{Verb: "create", APIGroup: "coordination.k8s.io", Resource: "leases", Namespace: lease.Namespace}}
+	for _, verb := range []string{"get", "update"} {
+		all = append(all, Right{
+			Verb: verb, APIGroup: "coordination.k8s.io", Resource: "leases", Name: lease.Name, Namespace: lease.Namespace,
+		})
+	}
+	return all
 }
 
 // neededByStepgate are the rights of a release's service account, as the chart's rbac.yaml has them.
@@ -117,13 +130,13 @@ func neededByStepgate(s *Flags) []Right {
 		})
 	}
 	if s.Starts {
-		lease := Right{APIGroup: "coordination.k8s.io", Resource: "leases", Namespace: s.Lease.Namespace}
-		lease.Verb = "create"
-		all = append(all, lease)
-		for _, verb := range []string{"get", "update"} {
-			lease.Verb, lease.Name = verb, s.Lease.Name
-			all = append(all, lease)
+		all = append(all, neededByLease(s.Lease)...)
+	}
+	if s.Ledger {
+		for _, verb := range []string{"list", "watch", "create", "update", "delete"} {
+			all = append(all, Right{Verb: verb, Resource: "configmaps", Namespace: s.LedgerLease.Namespace})
 		}
+		all = append(all, neededByLease(s.LedgerLease)...)
 	}
 	if s.OwnCA {
 		verbs = append(verbs, "patch")

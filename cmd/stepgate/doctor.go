@@ -278,6 +278,9 @@ func settingsOf(d *appsv1.Deployment) (*doctor.Flags, error) {
 		Starts: o.Starts, OwnCA: o.Certificates.Dir == "", ClientCA: o.Client.CAFile != "",
 		Installation: o.Installation.Name(), Lease: o.Installation.Start(), CASecret: o.Installation.CA(),
 	}
+	if o.Ledger {
+		s.Ledger, s.LedgerLease = true, o.Installation.Ledger()
+	}
 	if o.Barrier {
 		s.Barrier = o.Installation.Barrier()
 	}
