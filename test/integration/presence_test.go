@@ -160,11 +160,11 @@ func TestEveryFaceSaysThatNothingIsHeld(t *testing.T) {
 		// keeps says that a pause is kept as far as anybody can say: it holds when the mode is enforce again.
 		keeps bool
 	}{
-		{name: "this namespace is ignored", person: "alice", happens: f.ignore, want: none + "namespace " + f.namespace + " has the label stepgate.io/ignore=true"},
-		{name: "unregistered", person: "bob", happens: f.unregister, want: none + "the API server "},
-		{name: "the Deployment is gone", person: "carol", happens: func() func() { return f.undeploy(admissionv1.Ignore) },
+		{name: "this namespace is ignored", person: "erin", happens: f.ignore, want: none + "namespace " + f.namespace + " has the label stepgate.io/ignore=true"},
+		{name: "unregistered", person: "frank", happens: f.unregister, want: none + "the API server "},
+		{name: "the Deployment is gone", person: "grace", happens: func() func() { return f.undeploy(admissionv1.Ignore) },
 			want: none + "there is no Deployment of stepgate in namespace " + f.replica.Name + ", and the failure policy is Ignore"},
-		{name: "audit", person: "dan", happens: f.audit, want: "mode audit: nothing is held or denied", keeps: true},
+		{name: "audit", person: "heidi", happens: f.audit, want: "mode audit: nothing is held or denied", keeps: true},
 	} {
 		f.Eventually(f.starts).ShouldNot(Succeed(), "%s: the gate holds prod before", tc.name)
 		f.Eventually(func(g Gomega) { g.Expect(f.inUI(g).Rollout.Exempt).To(BeEmpty()) }).Should(Succeed(), tc.name)
