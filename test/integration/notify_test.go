@@ -47,8 +47,7 @@ func (p *people) told() []string {
 
 const peoplesToken = "s3cret-of-the-people"
 
-// lookers are told in TestEveryFaceSaysThatNothingIsHeld alone: every reporter sees the ApplicationSets of all tests, and
-// tells whoever has subscribed to those.
+// lookers are those who subscribe in TestEveryFaceSaysThatNothingIsHeld.
 var lookers = []string{"erin", "frank", "grace", "heidi"}
 
 // newPeople configures Argo CD's notifications: the services alice, bob, carol and dan, and the lookers.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,13 @@ func newFaces(t *testing.T) *faces {
 	f.done("dev")
 	f.done("qa")
 	return f
+}
+
+// told are the messages to those who look at this rollout: the subscribers of other tests have theirs here, too.
+func (f *faces) told() []string {
+	return slices.DeleteFunc(f.people.told(), func(message string) bool {
+		return !slices.ContainsFunc(lookers, func(name string) bool { return strings.HasPrefix(message, name+": ") })
+	})
 }
 
 // asked sends a request as argocd-server does, for who looks at prod, and reads the answer.
