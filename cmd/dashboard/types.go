@@ -101,7 +101,8 @@ func detailOf(r *rollout.Rollout, problem string, rights Rights) Detail {
 	shown := *r
 	shown.Needs = r.Needs[:min(len(r.Needs), mostNeeds)]
 	d := Detail{
-		NeedsMore: len(r.Needs) - len(shown.Needs), Problem: problem, Rollout: &shown, Said: map[string]Said{}, Rights: rights, Commits: r.Commits(),
+		NeedsMore: len(r.Needs) - len(shown.Needs), Problem: problem, Rollout: &shown, Said: map[string]Said{},
+		Rights: rights, Commits: r.Commits(),
 	}
 	shown.Steps = slices.Clone(r.Steps)
 	for i := range shown.Steps {

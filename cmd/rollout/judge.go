@@ -137,7 +137,8 @@ func (j *judgment) state(a *policy.Application) Application {
 		shown.Need = first + 1
 	}
 	if shown.MayStart && j.failed[a.Name] {
-		shown.MayStart, shown.Done, shown.Reason, shown.Detail = false, false, string(policy.OperationFailed), a.LastFull.Phase
+		shown.MayStart, shown.Done = false, false
+		shown.Reason, shown.Detail = string(policy.OperationFailed), a.LastFull.Phase
 	}
 	return shown
 }

@@ -47,7 +47,10 @@ func (p *people) told() []string {
 
 const peoplesToken = "s3cret-of-the-people"
 
-// newPeople configures Argo CD's notifications: the services alice, bob, carol and dan.
+// lookers are those who subscribe in TestEveryFaceSaysThatNothingIsHeld.
+var lookers = []string{"erin", "frank", "grace", "heidi"}
+
+// newPeople configures Argo CD's notifications: the services alice, bob, carol and dan, and the lookers.
 func newPeople(t *testing.T) *people {
 	t.Helper()
 	return newPeopleWith(t, installed.Options{})
@@ -81,7 +84,7 @@ func newPeopleWith(t *testing.T, o installed.Options, args ...string) *people {
 			"template.argo-cd-s-that-is-not-ours": "message: '{{.app.metadata.name'",
 		},
 	}
-	for _, name := range []string{"alice", "bob", "carol", "dan"} {
+	for _, name := range append([]string{"alice", "bob", "carol", "dan"}, lookers...) {
 		config.Data["service.webhook."+name] = "url: " + p.server.URL + "/" + name +
 			"\nheaders:\n- name: Authorization\n  value: Bearer $people-token\n"
 	}

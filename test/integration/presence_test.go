@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,13 @@ func newFaces(t *testing.T) *faces {
 	f.done("dev")
 	f.done("qa")
 	return f
+}
+
+// told are the messages to those who look at this rollout: the subscribers of other tests have theirs here, too.
+func (f *faces) told() []string {
+	return slices.DeleteFunc(f.people.told(), func(message string) bool {
+		return !slices.ContainsFunc(lookers, func(name string) bool { return strings.HasPrefix(message, name+": ") })
+	})
 }
 
 // asked sends a request as argocd-server does, for who looks at prod, and reads the answer.
@@ -160,11 +168,11 @@ func TestEveryFaceSaysThatNothingIsHeld(t *testing.T) {
 		// keeps says that a pause is kept as far as anybody can say: it holds when the mode is enforce again.
 		keeps bool
 	}{
-		{name: "this namespace is ignored", person: "alice", happens: f.ignore, want: none + "namespace " + f.namespace + " has the label stepgate.io/ignore=true"},
-		{name: "unregistered", person: "bob", happens: f.unregister, want: none + "the API server "},
-		{name: "the Deployment is gone", person: "carol", happens: func() func() { return f.undeploy(admissionv1.Ignore) },
+		{name: "this namespace is ignored", person: "erin", happens: f.ignore, want: none + "namespace " + f.namespace + " has the label stepgate.io/ignore=true"},
+		{name: "unregistered", person: "frank", happens: f.unregister, want: none + "the API server "},
+		{name: "the Deployment is gone", person: "grace", happens: func() func() { return f.undeploy(admissionv1.Ignore) },
 			want: none + "there is no Deployment of stepgate in namespace " + f.replica.Name + ", and the failure policy is Ignore"},
-		{name: "audit", person: "dan", happens: f.audit, want: "mode audit: nothing is held or denied", keeps: true},
+		{name: "audit", person: "heidi", happens: f.audit, want: "mode audit: nothing is held or denied", keeps: true},
 	} {
 		f.Eventually(f.starts).ShouldNot(Succeed(), "%s: the gate holds prod before", tc.name)
 		f.Eventually(func(g Gomega) { g.Expect(f.inUI(g).Rollout.Exempt).To(BeEmpty()) }).Should(Succeed(), tc.name)

@@ -62,8 +62,10 @@ func (r *Roots) Of(set *argocd.ApplicationSet, app types.NamespacedName, d polic
 	}
 	a.walk.cut = false
 	found := a.walk.denied(a.outlook, p, d, nil)
-	if len(found.ids) == 0 {
-		return nil
+	if len(found.ids) == 0 || d.Reason == policy.MaxUpdateReached && slices.ContainsFunc(found.ids, func(id int) bool {
+		return a.walk.known[id].Actor != policy.You
+	}) {
+		return nil // one slot that becomes free is enough
 	}
 	first := slices.MinFunc(found.ids, func(x, y int) int {
 		return policy.CompareNeeds(&a.walk.known[x], &a.walk.known[y])

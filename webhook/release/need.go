@@ -148,8 +148,11 @@ func whyUnproven(a *policy.Application) string {
 // known. With the next sync of theirs, that would be no candidate of later steps.
 func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) (all []need) {
 	for _, p := range owned {
-		at := policy.StepOf(set.Steps, p.Application.Labels)
-		if missing, ok := history.Unproven(&p.Application); ok && 0 <= at && at < step {
+		missing, ok := history.Unproven(&p.Application)
+		if !ok {
+			continue
+		}
+		if at := policy.StepOf(set.Steps, p.Application.Labels); 0 <= at && at < step {
 			after, within := shownAfter(&p.Application, missing)
 			all = append(all, need{
 				app: nameOf(p), step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,

@@ -128,6 +128,7 @@ export interface Application {
   need?: number;
   mayStart?: boolean;
   waitsFor?: string[];
+  waitsForMore?: number;
   held?: string;
   refused?: boolean;
   waits?: string;
