@@ -69,7 +69,7 @@ func (a *Approve) Do(ctx context.Context, set *argocd.ApplicationSet, proposal *
 	if recorded {
 		lines = append(lines, proposal.Next())
 	}
-	if err := a.show(name, made, append(lines, a.caveats(after, settings.ApproveAnnotation)...)...); err != nil ||
+	if err := a.show(name, made, append(lines, a.caveats(after, a.settings(after), settings.ApproveAnnotation)...)...); err != nil ||
 		recorded {
 		return err
 	}
