@@ -75,7 +75,7 @@ func BenchmarkCandidates(b *testing.B) {
 	})
 	b.Run("key", func(b *testing.B) {
 		for b.Loop() {
-			policy.NewKeys().Of(in)
+			policy.NewKeys(in.Siblings).Of(in)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"reflect"
@@ -9,9 +8,9 @@ import (
 	"time"
 )
 
-// digest is a hash of a value with all its fields, in which no two different values look alike.
-func digest[T any](of *T) [sha256.Size]byte {
-	return sha256.Sum256(appendValue(make([]byte, 0, 4096), reflect.ValueOf(of).Elem()))
+// appendDigested writes a value with all its fields, so that no two different values look alike.
+func appendDigested[T any](to []byte, of *T) []byte {
+	return appendValue(to, reflect.ValueOf(of).Elem())
 }
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -55,13 +54,23 @@ func appendValue(to []byte, v reflect.Value) []byte {
 
 func appendStruct(to []byte, v reflect.Value) []byte {
 	if v.Type() == timeType {
-		t, _ := v.Interface().(time.Time)
+		t := timeOf(v)
 		return binary.AppendVarint(binary.AppendVarint(to, t.Unix()), int64(t.Nanosecond()))
 	}
 	for i := range v.NumField() {
 		to = appendValue(to, v.Field(i))
 	}
 	return to
+}
+
+// timeOf reads a time, if it can without a copy of it.
+func timeOf(v reflect.Value) time.Time {
+	if v.CanAddr() {
+		t, _ := v.Addr().Interface().(*time.Time)
+		return *t
+	}
+	t, _ := v.Interface().(time.Time)
+	return t
 }
 
 // appendMap writes the entries in the order of what they are written as.

@@ -29,19 +29,30 @@ type facts struct {
 	Name string
 }
 
-// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings.
+// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings. They are for one goroutine.
 type Keys struct {
+	// siblings are those, by name.
+	siblings map[string]*Sibling
 	// asked are the siblings of which the rule may ask how new their comparison is for a target, by its other facts.
 	asked map[Key][]string
+	// facts are those of the last target, and text is how they are written: most time went into the memory for them.
+	facts facts
+	text  []byte
 }
 
-// NewKeys returns Keys of no target.
-func NewKeys() *Keys { return &Keys{asked: map[Key][]string{}} }
+// NewKeys returns the Keys of targets with these siblings.
+func NewKeys(siblings []Sibling) *Keys {
+	k := &Keys{siblings: make(map[string]*Sibling, len(siblings)), asked: map[Key][]string{}}
+	for i := range siblings {
+		k.siblings[siblings[i].Name] = &siblings[i]
+	}
+	return k
+}
 
 // Of is a hash of all that the rule reads of the target of an input. Targets with the same key have the same Candidates,
 // Decision and Unmet: Decision.For gives each its name. The input's ApplicationSet is not nil.
 func (k *Keys) Of(in Input) Key {
-	key := in.facts()
+	key := k.of(in)
 	asked, known := k.asked[key]
 	if !known {
 		asked = in.asked()
@@ -57,14 +68,15 @@ func (k *Keys) Of(in Input) Key {
 	return sha256.Sum256(text)
 }
 
-// facts is a hash of what the rule reads of the target, but for how new the comparisons of its siblings are for it.
-func (in Input) facts() Key {
+// of is a hash of what the rule reads of the target, but for how new the comparisons of its siblings are for it.
+func (k *Keys) of(in Input) Key {
 	step, name := in.step(), in.Target.Name
-	f := facts{
+	f := &k.facts
+	*f = facts{
 		Input: in, Recorded: in.ApplicationSet.Recorded[name], Past: in.History.Past(name), Step: step,
 		Repeated: Repeated(in), Proving: in.proving(),
 	}
-	own := in.own(in.Siblings)
+	own := k.siblings[name] // nil if it is none of them
 	if own != nil && in.Settings.Conditions.MaxFailures != nil && in.inStep(*own, step) {
 		f.Own = *own.Application
 	}
@@ -81,7 +93,8 @@ func (in Input) facts() Key {
 		}
 	}
 	f.leaveOut(&in)
-	return digest(&f)
+	k.text = appendDigested(k.text[:0], f)
+	return sha256.Sum256(k.text)
 }
 
 // leaveOut empties what makes no difference.
@@ -109,15 +122,6 @@ func (f *facts) leaveOut(in *Input) {
 	if !in.changed() {
 		f.Input.History.ContentSince, f.Input.History.ByAnother = time.Time{}, false
 	}
-}
-
-// own is the target among others; nil if it is not one of them.
-func (in *Input) own(among []Sibling) *Sibling {
-	i := slices.IndexFunc(among, func(s Sibling) bool { return s.Name == in.Target.Name })
-	if i < 0 {
-		return nil
-	}
-	return &among[i]
 }
 
 // countsForOthers reports whether one that would be alike is judged in another way, because the two are siblings of each

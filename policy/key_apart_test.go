@@ -170,7 +170,7 @@ func TestWhatTellsTargetsApart(t *testing.T) {
 					tc.change(k)
 				}
 				in := k.input()
-				keys[i] = policy.NewKeys().Of(in)
+				keys[i] = policy.NewKeys(in.Siblings).Of(in)
 				answers[i] = []any{policy.Evaluate(in), policy.Unmet(in), policy.Candidates(in), policy.Repeated(in)}
 			}
 			g.Expect(answers[1]).NotTo(Equal(answers[0]), "the answer does not depend on it")

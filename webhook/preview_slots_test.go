@@ -87,7 +87,7 @@ func TestThePreviewKnowsTheSlots(t *testing.T) {
 	}{
 		"a slot is free":                       {scenario: quiet, most: 1},
 		"none is free":                         {scenario: busy, most: 1, want: full + byItself},
-		"none is free for a user":              {scenario: busy, most: 1, user: scenario.ArgoCDServer, byHand: true, want: full + ". Next: wait until prod-eu is Healthy"},
+		"none is free for a user":              {scenario: busy, most: 1, user: scenario.ArgoCDServer, byHand: true, want: full + ". Next: wait until one of them is Healthy"},
 		"none is free for auto-sync":           {scenario: busy, most: 1, user: scenario.ApplicationController, want: full + byItself},
 		"two are allowed":                      {scenario: busy, most: 2},
 		"audit mode":                           {scenario: busy, most: 1, mode: settings.Audit},

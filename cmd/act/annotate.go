@@ -133,9 +133,8 @@ func (v *Verb) settings(set *argo.ApplicationSet) settings.Settings {
 	return settings.NewParser(v.Config, clock.RealClock{}).Of(argocd.NewApplicationSet(set))
 }
 
-// caveats say why an annotation of an ApplicationSet may not do what it says.
-func (v *Verb) caveats(set *argo.ApplicationSet, annotation string) []string {
-	s := v.settings(set)
+// caveats say why an annotation of an ApplicationSet, which is gated as s says, may not do what it says.
+func (v *Verb) caveats(set *argo.ApplicationSet, s settings.Settings, annotation string) []string {
 	var texts []string
 	for _, p := range s.Problems {
 		if p.Annotation == annotation {

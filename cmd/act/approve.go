@@ -69,8 +69,8 @@ func (a *Approve) Do(ctx context.Context, set *argocd.ApplicationSet, proposal *
 	if recorded {
 		lines = append(lines, proposal.Next())
 	}
-	if err := a.show(name, made, append(lines, a.caveats(after, settings.ApproveAnnotation)...)...); err != nil ||
-		recorded {
+	lines = append(lines, a.caveats(after, a.settings(after), settings.ApproveAnnotation)...)
+	if err := a.show(name, made, lines...); err != nil || recorded {
 		return err
 	}
 	return command.ErrFound

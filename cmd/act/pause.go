@@ -36,31 +36,32 @@ func (p *Pause) Do(ctx context.Context, name types.NamespacedName) error {
 	if of := pausedSteps(known); !conditionsOf(known).Paused.All {
 		what = name.String() + ": " + named(of, len(known.Steps)) + " paused"
 	}
+	s := p.settings(set)
+	caveats := p.caveats(set, s, settings.PauseAnnotation)
 	if len(made) == 0 {
-		err := p.show(name, made, append([]string{what + " already" + byWhom(known) + "."},
-			p.caveats(set, settings.PauseAnnotation)...)...)
-		if p.settings(set).NoGate != "" {
+		err := p.show(name, made, append([]string{what + " already" + byWhom(known) + "."}, caveats...)...)
+		if s.NoGate != "" {
 			err = errors.Join(err, command.ErrFound)
 		}
 		return err
 	}
 	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
 	by := byWhom(known)
-	if why := p.unkept(set, by); why != "" {
+	if why := unkept(s, by); why != "" {
 		lines := append([]string{p.Screen.Paint(screen.Bad, screen.SignBad) + " " + name.String() +
-			": the annotation is written, and nobody keeps it: " + why + " " + end}, p.caveats(set, settings.PauseAnnotation)...)
+			": the annotation is written, and nobody keeps it: " + why + " " + end}, caveats...)
 		return errors.Join(p.show(name, made, lines...), command.ErrFound)
 	}
 	lines := []string{
 		what + ". Syncs that run go on, and no new one starts.", "Paused" + strings.TrimPrefix(by, ",") + ". " + end,
 	}
-	return p.show(name, made, append(p.caveats(set, settings.PauseAnnotation), lines...)...)
+	return p.show(name, made, append(caveats, lines...)...)
 }
 
 // unkept says why nobody keeps the pause that by has begun; empty if somebody does.
-func (p *Pause) unkept(set *argo.ApplicationSet, by string) string {
+func unkept(s settings.Settings, by string) string {
 	switch {
-	case p.settings(set).NoGate != "":
+	case s.NoGate != "":
 		return "no gate answers."
 	case by == "":
 		return "stepgate's webhook has not answered, or it would have recorded who pauses. See stepgate doctor."

@@ -36,8 +36,8 @@ func (r *Resume) Do(ctx context.Context, name types.NamespacedName) error {
 	if len(made) == 0 {
 		return r.show(name, made, text+"; there is nothing to resume.")
 	}
-	if r.settings(set).NoGate != "" {
-		return r.show(name, made, append([]string{text + "."}, r.caveats(set, settings.PauseAnnotation)...)...)
+	if s := r.settings(set); s.NoGate != "" {
+		return r.show(name, made, append([]string{text + "."}, r.caveats(set, s, settings.PauseAnnotation)...)...)
 	}
 	return r.show(name, made, text+". The syncs that wait start by themselves, in their order.")
 }

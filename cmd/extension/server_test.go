@@ -57,7 +57,7 @@ func config() settings.Config {
 	return settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}
 }
 
-// config is that of a gate that answers or not.
+// config is the configuration of the gate. Its Presence is what the test sets.
 func (w *world) config() settings.Config {
 	c := config()
 	c.Presence = func(string) settings.Presence { return w.presence }

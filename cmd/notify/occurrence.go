@@ -67,7 +67,7 @@ func (f *facts) waits() (o occurrence) {
 			o.step, o.reason, o.command = step.Number, reason, f.command("explain", a.Name)
 		}
 		o.applications = append(o.applications, a.Name)
-		needs[a.Need-1], waiting[a.Name] = true, true
+		needs[a.Need], waiting[a.Name] = true, true
 	})
 	if o.step == 0 {
 		return o
@@ -77,7 +77,7 @@ func (f *facts) waits() (o occurrence) {
 		texts = append(texts, plain(f.problem))
 	}
 	for i := range f.r.Needs {
-		if n := &f.r.Needs[i]; needs[i] || waiting[n.Application] {
+		if n := &f.r.Needs[i]; needs[i+1] || waiting[n.Application] {
 			texts = append(texts, said(n))
 		}
 	}

@@ -29,9 +29,9 @@ type Facts struct {
 	// Webhooks are those by which the API server asks about syncs. Registered says that they could be read.
 	Webhooks   []admissionv1.ValidatingWebhook
 	Registered bool
-	// Labels are those of the namespaces that could be read.
+	// Labels has the labels of each namespace that could be read.
 	Labels map[string]map[string]string
-	// Deployments are those of the gates. Deployed says that they could be read.
+	// Deployments run the gates. Deployed says that they could be read.
 	Deployments []appsv1.Deployment
 	Deployed    bool
 }

@@ -3,7 +3,6 @@ package presence
 import (
 	"context"
 	"errors"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,12 +45,15 @@ func NewWatch(clientset kubernetes.Interface, name types.NamespacedName, namespa
 	return w
 }
 
-// OnChange has a function called after a reading that found something else than the one before. Call it before Run.
+// OnChange has a function called after a reading by which the gate of a namespace answers otherwise than before. Call it
+// before Run.
 func (w *Watch) OnChange(f func()) { w.changed = append(w.changed, f) }
 
 // Of says whether the gate answers for a namespace, as last read. Before the first reading, nothing is known.
-func (w *Watch) Of(namespace string) settings.Presence {
-	f := w.facts.Load()
+func (w *Watch) Of(namespace string) settings.Presence { return w.facts.Load().ofOne(namespace) }
+
+// ofOne is Of where only one installation was read.
+func (f *Facts) ofOne(namespace string) settings.Presence {
 	var own *appsv1.Deployment
 	if len(f.Deployments) > 0 {
 		own = &f.Deployments[0]
@@ -78,7 +80,11 @@ func (w *Watch) Run(ctx context.Context) {
 			problem = err.Error()
 		}
 		if problem != said && ctx.Err() == nil {
-			logr.FromContextOrDiscard(ctx).Info("whether the gate answers is read", "problem", problem)
+			text := "whether the gate answers cannot be read"
+			if problem == "" {
+				text = "whether the gate answers can be read again"
+			}
+			logr.FromContextOrDiscard(ctx).Info(text, "problem", problem)
 			said = problem
 		}
 		select {
@@ -101,12 +107,24 @@ func (w *Watch) read(ctx context.Context) error {
 		err = errors.Join(err, w.readNamespace(ctx, namespace, before, now))
 	}
 	w.facts.Store(now)
-	if !reflect.DeepEqual(before, now) {
+	if differ(before, now) {
 		for _, f := range w.changed {
 			f()
 		}
 	}
 	return err
+}
+
+// differ reports whether the gate of a namespace of which one of them has the labels answers otherwise.
+func differ(before, now *Facts) bool {
+	for _, labels := range []map[string]map[string]string{before.Labels, now.Labels} {
+		for namespace := range labels {
+			if before.ofOne(namespace) != now.ofOne(namespace) {
+				return true
+			}
+		}
+	}
+	return before.ofOne("") != now.ofOne("") // of those of which nobody has them
 }
 
 func (w *Watch) readWebhook(ctx context.Context, before, now *Facts) error {

@@ -162,14 +162,16 @@ func TestWhatAWatchLosesSightOf(t *testing.T) {
 func TestAWatchTellsOfChanges(t *testing.T) {
 	c, told := newCluster(t, ""), 0
 	c.watch.OnChange(func() { told++ })
-	for range 2 {
+	for _, step := range []struct {
+		happens func()
+		told    int
+	}{
+		{func() {}, 0}, {func() { c.ignore("team-a") }, 1}, {func() {}, 1}, {func() { c.scale(2) }, 1}, {func() { c.scale(0) }, 2},
+		{func() { c.unregister() }, 3}, {func() { c.undeploy() }, 3},
+	} {
+		step.happens()
 		_ = c.of("team-a")
-		c.Expect(told).To(Equal(1))
-	}
-	c.ignore("team-a")
-	for range 2 {
-		_ = c.of("team-a")
-		c.Expect(told).To(Equal(2))
+		c.Expect(told).To(Equal(step.told))
 	}
 }
 

@@ -16,7 +16,7 @@ func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
 	return r
 }
 
-// Previews are those of namespaces: each may have a gate of its own.
+// Previews has a Preview for each namespace, which may have a gate of its own.
 type Previews func(namespace string) *webhook.Preview
 
 // Every tells where all rollouts are, by namespace and name: those of ApplicationSets with steps, and of what comes after

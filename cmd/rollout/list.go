@@ -13,8 +13,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// Lines shows each rollout in one line, those first about which somebody has to do something. Those of several namespaces have a column for it. wide adds the revision and
-// never cuts.
+// Lines shows each rollout in one line, those first about which somebody has to do something. Those of several namespaces
+// have a column for it. wide adds the revision and never cuts.
 func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []string {
 	columns := []screen.Column{
 		{Title: "NAMESPACE"}, {Title: "NAME", Cuts: screen.InMiddle}, {Title: "STEP"}, {Title: "DONE"}, {Title: "STATUS"},

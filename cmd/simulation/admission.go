@@ -33,12 +33,7 @@ func (s *stepgate) admissionOf(write Write) admission.AdmissionRequest {
 
 // encode remembers the JSON of an object, which is never changed but for its resourceVersion: nobody decodes that one.
 func (s *stepgate) encode(app *argo.Application) []byte {
-	raw := s.encoded[app]
-	if raw == nil {
-		raw = encode(app)
-		s.encoded[app] = raw
-	}
-	return raw
+	return cached(s.encoded, app, func(app *argo.Application) []byte { return encode(app) })
 }
 
 func encode(object any) []byte {

@@ -135,7 +135,7 @@ func (w *world) install(m *member) {
 	if w.scenario.Poll > 0 {
 		compared = w.stampAt(-time.Duration(len(w.api.apps)+1) * 37 * time.Second % w.scenario.Poll)
 	}
-	if ago := w.scenario.application(m.name).Compared; ago > 0 {
+	if ago := w.setup(m.name).Compared; ago > 0 {
 		compared = w.stampAt(-ago)
 	}
 	spec := w.spec(m)

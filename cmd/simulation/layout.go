@@ -23,7 +23,7 @@ func (w *world) addMember(name string, step int) *member {
 			m.settled = -time.Hour
 		}
 		w.members[name] = m
-		m.family = w.family(w.scenario.application(name).Set)
+		m.family = w.family(w.setup(name).Set)
 		w.names = append(w.names, name)
 		m.sources = w.sourcesOf(name, step)
 	}
@@ -40,7 +40,7 @@ func (w *world) addMember(name string, step int) *member {
 //	twice     two sources of one repository and branch: values that all share, and its own
 //	hydrated  one dry branch, hydrated to a branch for each Application
 func (w *world) sourcesOf(name string, step int) []*branch {
-	if from := w.scenario.application(name).From; len(from) > 0 {
+	if from := w.setup(name).From; len(from) > 0 {
 		var all []*branch
 		for _, id := range from {
 			all = append(all, w.branch(id, "https://git.example.com/"+id, "main"))
@@ -69,17 +69,10 @@ func (w *world) sourcesOf(name string, step int) []*branch {
 }
 
 // skew is how far the clock of an Application's controller is ahead.
-func (w *world) skew(name string) time.Duration { return w.scenario.application(name).Skew }
+func (w *world) skew(name string) time.Duration { return w.setup(name).Skew }
 
-// application is how an Application is set up; one that came later has no peculiarities.
-func (s *Scenario) application(name string) Application {
-	for _, a := range s.Applications {
-		if a.Name == name {
-			return a
-		}
-	}
-	return Application{}
-}
+// setup is how an Application is set up; one that came later has no peculiarities.
+func (w *world) setup(name string) Application { return w.setups[name] }
 
 // hydratorStatus is what the hydrator has written into the status of an Application.
 func (w *world) hydratorStatus(m *member, spec *argo.SourceHydrator) argo.SourceHydratorStatus {

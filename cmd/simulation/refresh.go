@@ -117,7 +117,7 @@ func (c *appController) processRefresh(name string) {
 	}
 	m := c.w.members[name]
 	began := c.w.now
-	wait := c.w.delay(10*time.Millisecond) + m.slowCompare + c.w.scenario.application(name).Compares
+	wait := c.w.delay(10*time.Millisecond) + m.slowCompare + c.w.setup(name).Compares
 	m.slowCompare = 0
 	c.after(wait, func() {
 		status, resolved := c.compare(app, l, began)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
@@ -36,10 +36,8 @@ type stepgate struct {
 	objects  objects
 	kept     kept
 	turn     int
-	encoded  map[*argo.Application][]byte
-	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
-	projecting sync.Mutex
-	projected  map[*argo.Application]*argocd.Projection
+	// encoded, projected and sets remember what the last objects come to, which are never changed.
+	encoded, projected, sets *lru.Cache
 }
 
 // replica is one process of stepgate.
@@ -49,10 +47,12 @@ type replica struct {
 	w          *world
 	cache      *watch
 	projection func(*argo.Application) *argocd.Projection
-	records    records
-	gate       *webhook.Gate
-	mutator    *webhook.Mutator
-	asked      map[request]asked
+	// owned are the Applications of an ApplicationSet, until one of them changes.
+	owned   map[types.UID][]*argocd.Projection
+	records records
+	gate    *webhook.Gate
+	mutator *webhook.Mutator
+	asked   map[request]asked
 	// releaser reconciles an ApplicationSet at reconcileAt, unless the replica has been started again since; zero when it
 	// does not.
 	releaser    *release.Releaser
@@ -71,10 +71,13 @@ type asked struct {
 	again      int
 }
 
+// versions are how many of an object somebody may have in mind at a time: the API server, the caches and writes.
+const versions = 8
+
 func newStepgate(w *world, records records) *stepgate {
 	s := &stepgate{
-		w: w, objects: objects{stored: map[types.UID]slots.Stored{}}, encoded: map[*argo.Application][]byte{},
-		projected: map[*argo.Application]*argocd.Projection{},
+		w: w, objects: objects{stored: map[types.UID]slots.Stored{}}, encoded: lru.New(versions),
+		projected: lru.New(versions * (len(w.scenario.Applications) + versions)), sets: lru.New(versions * len(w.families)),
 	}
 	s.kept = kept{s, map[ledger.ID]ledger.Object{}, 0}
 	for range w.scenario.Replicas {
@@ -89,9 +92,9 @@ func newReplica(s *stepgate, records records) *replica {
 	r.cache.onApp = r.saw
 	r.cache.onSet = func(old, set *argo.ApplicationSet) {
 		if old.UID != set.UID {
-			r.ForgetSteps(&argocd.NewApplicationSet(old).ApplicationSet)
+			r.ForgetSteps(&s.setProjection(old).ApplicationSet)
 		}
-		r.KeepSteps(&argocd.NewApplicationSet(set).ApplicationSet)
+		r.KeepSteps(&s.setProjection(set).ApplicationSet)
 		r.changed(r.w.family(set.Name))
 	}
 	for _, name := range w.names {
@@ -108,7 +111,7 @@ func newReplica(s *stepgate, records records) *replica {
 // start begins with no memory: it lists everything.
 func (r *replica) start() {
 	r.Histories = cluster.NewHistories(virtualClock{r.w})
-	r.asked = map[request]asked{}
+	r.asked, r.owned = map[request]asked{}, map[types.UID][]*argocd.Projection{}
 	r.remember()
 	r.starts, r.reconcileAt = r.starts+1, map[*family]time.Duration{}
 	config := settings.Config{
@@ -140,7 +143,7 @@ func (r *replica) start() {
 		r.releaser.StartWith(r)
 	}
 	for _, f := range r.w.families {
-		r.KeepSteps(&argocd.NewApplicationSet(r.cache.sets[f.name]).ApplicationSet)
+		r.KeepSteps(&r.of.setProjection(r.cache.sets[f.name]).ApplicationSet)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))
@@ -219,18 +222,28 @@ func (r *replica) decide(request admission.AdmissionRequest) Verdict {
 
 // projection is what the real webhook keeps of an Application.
 func (s *stepgate) projection(app *argo.Application) *argocd.Projection {
-	s.projecting.Lock()
-	defer s.projecting.Unlock()
-	p := s.projected[app]
-	if p == nil {
-		p = argocd.NewProjection(app)
-		s.projected[app] = p
+	return cached(s.projected, app, argocd.NewProjection)
+}
+
+// setProjection is what it keeps of an ApplicationSet.
+func (s *stepgate) setProjection(set *argo.ApplicationSet) *argocd.ApplicationSet {
+	return cached(s.sets, set, argocd.NewApplicationSet)
+}
+
+// cached is what an object comes to.
+func cached[K, V any](in *lru.Cache, object *K, of func(*K) V) V {
+	if found, ok := in.Get(object); ok {
+		v, _ := found.(V)
+		return v
 	}
-	return p
+	v := of(object)
+	in.Add(object, v)
+	return v
 }
 
 // saw is told by the watch of the world.
 func (r *replica) saw(old, app *argo.Application) {
+	clear(r.owned)
 	switch {
 	case app != nil:
 		r.Observe(r.projection(app))
@@ -262,11 +275,19 @@ func (r *replica) reconcileAll() {
 	}
 }
 
-// settle is the one of webhook/release/controller.go, which does this in real time.
-const settle = 100 * time.Millisecond
+const (
+	// settle and share are those of webhook/release/controller.go, which does this in real time.
+	settle = 100 * time.Millisecond
+	share  = 19
+	// takes is how long a look takes for each Application.
+	takes = 5 * time.Microsecond
+)
 
 // reconcileIn makes the releaser look at an ApplicationSet after d, or before.
 func (r *replica) reconcileIn(f *family, d time.Duration) {
+	if slow := share * takes * time.Duration(len(r.w.names)); slow > settle {
+		d = max(d, slow)
+	}
 	at, start := r.w.now+d, r.starts
 	if r.reconcileAt[f] > 0 && r.reconcileAt[f] <= at {
 		return
@@ -329,19 +350,23 @@ func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
 
 // Owned is cluster.Known.
 func (r *replica) Owned(owner types.UID) []*argocd.Projection {
-	all := make([]*argocd.Projection, 0, len(r.cache.apps))
+	all, known := r.owned[owner]
+	if known {
+		return all
+	}
 	for _, name := range r.w.names {
 		if app := r.cache.apps[name]; app != nil && app.OwnerReferences[0].UID == owner {
 			all = append(all, r.projection(app))
 		}
 	}
+	r.owned[owner] = all
 	return all
 }
 
 // Set is cluster.Known, and what the Mutator knows.
 func (r *replica) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
 	if f := r.w.familyOf(name); f != nil {
-		return argocd.NewApplicationSet(r.cache.sets[f.name]), cluster.Version{}
+		return r.of.setProjection(r.cache.sets[f.name]), cluster.Version{}
 	}
 	return nil, cluster.Version{}
 }
@@ -349,7 +374,7 @@ func (r *replica) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluste
 // ApplicationSet is cluster.Live.
 func (r *replica) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
 	if f := r.w.familyOf(name); f != nil {
-		return argocd.NewApplicationSet(f.live), nil
+		return r.of.setProjection(f.live), nil
 	}
 	return nil, nil
 }

@@ -82,7 +82,7 @@ func (w *world) recreate() {
 // labelsOf are the labels that the generator gives an Application.
 func (w *world) labelsOf(name string, step int) map[string]string {
 	labels := map[string]string{"step": strconv.Itoa(step)}
-	if track := w.scenario.application(name).Track; track != "" {
+	if track := w.setup(name).Track; track != "" {
 		labels["track"] = track
 	}
 	return labels
@@ -91,7 +91,7 @@ func (w *world) labelsOf(name string, step int) map[string]string {
 // apart reports whether two Applications are of different ApplicationSets, or in different tracks, by the generator: then no step holds for both. Labels
 // that users write count for nothing.
 func (w *world) apart(e, m *member) bool {
-	one, other := w.scenario.application(e.name).Track, w.scenario.application(m.name).Track
+	one, other := w.setup(e.name).Track, w.setup(m.name).Track
 	return e.family != m.family || w.conditions.texts["track"] == "track" && one != "" && other != "" && one != other
 }
 

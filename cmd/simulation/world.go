@@ -20,7 +20,9 @@ type world struct {
 	clock
 	git
 	scenario *Scenario
-	traits   traits
+	// setups are its Applications, by name.
+	setups map[string]Application
+	traits traits
 	// values, destination and around are what the template of the ApplicationSet gives to all.
 	values, destination, around *series
 	// members are the Applications, by name, as they really are. A removed one stays, without being generated.
@@ -124,7 +126,11 @@ type member struct {
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{
 		clock: newClock(len(s.Applications)), scenario: s, traits: traitsOf(s.Version), members: map[string]*member{},
-		lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter),
+		setups: make(map[string]Application, len(s.Applications)),
+		lags:   map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter),
+	}
+	for _, a := range s.Applications {
+		w.setups[a.Name] = a
 	}
 	w.forget()
 	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}
@@ -202,7 +208,7 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	if w.scenario.RetryRefresh {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 5, Refresh: true}}
 	}
-	if limit := w.scenario.application(m.name).Retries; limit != 0 {
+	if limit := w.setup(m.name).Retries; limit != 0 {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: max(limit, 0)}}
 	}
 	spec.RevisionHistoryLimit = w.scenario.History

@@ -40,7 +40,7 @@ type installed struct {
 // gates are the installations of a cluster, each read once.
 type gates struct {
 	all []*installed
-	// other is that of the namespaces that none gates, and first stands for them all.
+	// other judges the namespaces that no installation gates. first is the first installation, or else other.
 	other, first *installed
 }
 

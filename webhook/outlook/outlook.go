@@ -49,7 +49,7 @@ func Weighing(
 ) *Outlook {
 	o := &Outlook{
 		Set: set, Settings: j.Parser.Of(set), judge: j, known: known, view: view, weigh: weigh,
-		keys: policy.NewKeys(), judged: map[policy.Key]*alike{},
+		judged: map[policy.Key]*alike{},
 	}
 	o.Applications = slices.SortedFunc(slices.Values(known.Owned(types.UID(set.UID))), func(a, b *argocd.Projection) int {
 		return cmp.Compare(a.Name, b.Name)
@@ -60,6 +60,7 @@ func Weighing(
 		Siblings: judge.InSteps(&set.ApplicationSet, o.Applications), Evidence: j.KnownEvidence(o.Settings),
 		History: j.Histories.History(&set.ApplicationSet, now, now),
 	}
+	o.keys = policy.NewKeys(o.Input.Siblings)
 	if j.Config.MaxUpdate && o.Settings.Mode == settings.Enforce {
 		o.seen = view.Look(set, o.Applications)
 	}

@@ -1,7 +1,6 @@
 package outlook
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -62,15 +61,11 @@ func (r *Roots) Of(set *argocd.ApplicationSet, app types.NamespacedName, d polic
 	}
 	a.walk.cut = false
 	found := a.walk.denied(a.outlook, p, d, nil)
-	if len(found.ids) == 0 || d.Reason == policy.MaxUpdateReached && slices.ContainsFunc(found.ids, func(id int) bool {
-		return a.walk.known[id].Actor != policy.You
-	}) {
+	all := a.walk.sorted(found)
+	if len(all) == 0 || d.Reason == policy.MaxUpdateReached && all[len(all)-1].Actor != policy.You {
 		return nil // one slot that becomes free is enough
 	}
-	first := slices.MinFunc(found.ids, func(x, y int) int {
-		return policy.CompareNeeds(&a.walk.known[x], &a.walk.known[y])
-	})
-	root := a.walk.known[first]
+	root := all[0]
 	if a.walk.cut {
 		root.Actor = policy.You
 	}

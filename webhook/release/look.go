@@ -50,8 +50,8 @@ func (r *Releaser) reconcile(
 	ahead := outlook.Weighing(r.weigh, r.judge, set, r.known, r.view)
 	l := &look{
 		Outlook: ahead, name: name, before: before, now: now, gated: sync.OnceValue(ahead.WithoutBypass),
-		byName: map[string]*argocd.Projection{}, allotments: map[int]*allotment{}, turns: map[int][]policy.Blocker{},
-		wants: map[policy.Key]bool{}, wantsNewest: map[policy.Key]bool{},
+		byName: make(map[string]*argocd.Projection, len(ahead.Applications)), allotments: map[int]*allotment{},
+		turns: map[int][]policy.Blocker{}, wants: map[policy.Key]bool{}, wantsNewest: map[policy.Key]bool{},
 	}
 	for _, p := range l.Applications {
 		l.byName[p.Name] = p

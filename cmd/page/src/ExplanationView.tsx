@@ -35,13 +35,16 @@ export function ExplanationView({ explained }: { explained: Explained }) {
   );
 }
 
+// mostNeeds is how many are shown: who reads acts on the first ones.
+const mostNeeds = 20;
+
 function Needs({ title, of, blockers }: { title: string; of?: Need[]; blockers?: Blocker[] }) {
   if (!of?.length) return null;
   return (
     <>
       <h3>{title}</h3>
       <ol className="sg-blockers">
-        {of.map((n) => {
+        {of.slice(0, mostNeeds).map((n) => {
           const says = n.application && blockers?.find((b) => b.application === n.application)?.says;
           return (
             <li key={`${n.applicationSet} ${n.text}`}>
@@ -53,6 +56,7 @@ function Needs({ title, of, blockers }: { title: string; of?: Need[]; blockers?:
           );
         })}
       </ol>
+      {of.length > mostNeeds && <p>and {of.length - mostNeeds} more</p>}
     </>
   );
 }
