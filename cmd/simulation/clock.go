@@ -85,3 +85,6 @@ func (c *clock) pop() scheduled {
 
 // Since is the time of the model that a moment in a text of it stands for.
 func Since(at time.Time) time.Duration { return at.Sub(epoch) }
+
+// At is the time of the API server at a moment of a history.
+func At(moment time.Duration) time.Time { return epoch.Add(moment) }

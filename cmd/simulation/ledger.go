@@ -12,7 +12,9 @@ import (
 
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/cluster"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/ledger"
+	"github.com/stepgate/stepgate/webhook/rollouts"
 )
 
 // kept are the ConfigMaps of the ledger, which outlive every replica. Who writes one, tells it to the others.
@@ -68,6 +70,34 @@ func (r *replica) remember() {
 	r.Resume(l.Of)
 	r.remembered.ledger = l
 	r.remembered.writer = ledger.NewWriter(l, &r.of.kept, writes{r}, func(string) {})
+}
+
+// chronicle has it write the log of rollouts, too.
+func (r *replica) chronicle(j *judge.Judge) {
+	if m := &r.remembered; m.writer != nil {
+		m.writer.ChronicleWith(rollouts.NewChronicler(j, known{r}, unheard{}))
+	}
+}
+
+// unheard is rollouts.Told.
+type unheard struct{}
+
+func (unheard) Ended(ledger.Result)          {}
+func (unheard) Completed(int, time.Duration) {}
+func (unheard) Failed(int)                   {}
+func (unheard) Repaired(int, time.Duration)  {}
+
+// rollouts are those of the log of an ApplicationSet.
+func (k *kept) rollouts(f *family) []ledger.Rollout {
+	o := k.objects[ledger.ID{Set: f.uid}]
+	if len(o.Rollouts) == 0 {
+		return nil
+	}
+	log, err := ledger.DecodeLog(o.Rollouts, o.Set)
+	if err != nil {
+		panic(err)
+	}
+	return log.Rollouts
 }
 
 func (k *kept) sorted() (all []ledger.Object) {

@@ -6,6 +6,8 @@ import (
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
 // quiet is how long nothing but what is periodic happens at the end of a history. It is longer than the longest
@@ -32,6 +34,8 @@ type Result struct {
 	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier
 	// step is not done, or they would start early.
 	Held []string
+	// Rollouts are those that the ledger has of the first ApplicationSet.
+	Rollouts []ledger.Rollout
 	// Stranded are the Applications that Argo CD alone would have rolled out, and that are not rolled out even when the
 	// gate is taken away in the end.
 	Stranded []string
@@ -54,7 +58,8 @@ func NewPlayer() *Player { return &Player{records: newRecords()} }
 // count.
 func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
-	w.gate = newStepgate(w, p.records)
+	gate := newStepgate(w, p.records)
+	w.gate = gate
 	if s.Start && w.onTrain() {
 		w.watchDue()
 	}
@@ -62,7 +67,7 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w.overdue()
 	r.Early, r.Limits, r.Starts, r.Conditions = w.early, w.limits, w.starts, w.conditions.had()
 	r.StartedBySelf, r.Waited = w.startsBySelf, w.waited
-	r.Late = w.late()
+	r.Late, r.Rollouts = w.late(), gate.kept.rollouts(w.families[0])
 	if w.exhausted() {
 		return w.endless(r)
 	}

@@ -139,6 +139,7 @@ func (r *replica) start() {
 	r.mutator = webhook.NewMutator(r.gate)
 	r.releaser = release.New(j, known{r}, recorder.Waiting(), requests, r.w.delay)
 	r.releaser.VerifyWith(r)
+	r.chronicle(j)
 	if r.w.scenario.Start {
 		r.releaser.StartWith(r)
 	}

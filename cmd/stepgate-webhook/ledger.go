@@ -14,6 +14,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/ledger"
+	"github.com/stepgate/stepgate/webhook/rollouts"
 	"github.com/stepgate/stepgate/webhook/slots"
 )
 
@@ -40,6 +41,7 @@ func (b *builder) keep(sets slots.Sets) (err error) {
 	b.registry.MustRegister(metrics)
 	k.watch = ledger.NewWatch(maps, k.ledger)
 	k.writer = ledger.NewWriter(k.ledger, objects, b.known, metrics.Written)
+	k.writer.ChronicleWith(rollouts.NewChronicler(b.judge, b.known, rollouts.NewMetrics(b.registry)))
 	b.known.Resume(k.ledger.Of)
 	k.lock, err = serve.NewLock(b.cluster.Clientset, "--ledger", b.options.Installation.Ledger(), b.hostname)
 	b.keeping = k

@@ -23,7 +23,7 @@ const (
 	SetAnnotation = "stepgate.io/ledger-of"
 	// CompletionsKey is where they have a Document.
 	CompletionsKey = "completions.json.gz"
-	// RolloutsKey is where the first part has the log of rollouts: nobody writes that yet, and a writer keeps it.
+	// RolloutsKey is where the first part has a Log.
 	RolloutsKey = "rollouts.json.gz"
 )
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -31,6 +32,12 @@ type Known interface {
 	Kept(owner cluster.Owner) []cluster.Kept
 }
 
+// Chronicler writes the log of an ApplicationSet's rollouts. rollouts.Chronicler is one.
+type Chronicler interface {
+	// Next is the log with what is known now. before is what is stored; tell is called once the log is.
+	Next(set *argocd.ApplicationSet, before []byte) (after []byte, tell func(), err error)
+}
+
 // Objects write and remove parts. ConfigMaps are these.
 type Objects interface {
 	Write(ctx context.Context, o Object) (version string, err error)
@@ -42,9 +49,11 @@ type Writer struct {
 	ledger  *Ledger
 	objects Objects
 	known   Known
-	count   func(result string)
-	seed    maphash.Seed
-	wake    chan struct{}
+	// chronicler is nil if nobody writes a log.
+	chronicler Chronicler
+	count      func(result string)
+	seed       maphash.Seed
+	wake       chan struct{}
 
 	mu      sync.Mutex
 	changed map[types.NamespacedName]bool
@@ -57,6 +66,9 @@ func NewWriter(l *Ledger, objects Objects, known Known, count func(result string
 		wake: make(chan struct{}, 1), changed: map[types.NamespacedName]bool{},
 	}
 }
+
+// ChronicleWith has the Writer write a log of rollouts, too.
+func (w *Writer) ChronicleWith(c Chronicler) { w.chronicler = c }
 
 // Changed says that something of an ApplicationSet has changed. It does not block.
 func (w *Writer) Changed(set types.NamespacedName) {
@@ -121,9 +133,14 @@ func (w *Writer) write(ctx context.Context, name types.NamespacedName) error {
 	}
 	parts := split(members)
 	for i, members := range parts {
-		if err := w.part(ctx, set, i, members); err != nil {
+		log, tell, err := w.log(found, set.id(i))
+		if err != nil {
 			return err
 		}
+		if err := w.part(ctx, set, i, members, log); err != nil {
+			return err
+		}
+		tell()
 	}
 	for _, id := range w.ledger.beyond(set.UID, len(parts)) {
 		if err := w.objects.RemovePart(ctx, id.Name()); err != nil {
@@ -134,11 +151,21 @@ func (w *Writer) write(ctx context.Context, name types.NamespacedName) error {
 	return nil
 }
 
+// log is the log of rollouts that a part has: the first one, as it is now.
+func (w *Writer) log(set *argocd.ApplicationSet, id ID) (log []byte, tell func(), err error) {
+	log = w.ledger.part(id).rollouts
+	if w.chronicler == nil || id.Part > 0 {
+		return log, func() {}, nil
+	}
+	return w.chronicler.Next(set, log)
+}
+
 // part writes a part, unless what is stored says the same or is of another version: a newer stepgate may still need that.
-func (w *Writer) part(ctx context.Context, set Set, number int, members []cluster.Kept) error {
+func (w *Writer) part(ctx context.Context, set Set, number int, members []cluster.Kept, log []byte) error {
 	id := set.id(number)
 	last, sum := w.ledger.part(id), material(w.seed, members)
-	if last.version != "" && last.material == sum || errors.Is(last.problem, ErrVersion) {
+	same := last.material == sum && bytes.Equal(last.rollouts, log)
+	if last.version != "" && same || errors.Is(last.problem, ErrVersion) {
 		return nil
 	}
 	completions, err := Encode(set, number, members)
@@ -146,7 +173,7 @@ func (w *Writer) part(ctx context.Context, set Set, number int, members []cluste
 		return err
 	}
 	o := Object{
-		ID: id, Of: set.Namespace + "/" + set.Name, Version: last.version, Completions: completions, Rollouts: last.rollouts,
+		ID: id, Of: set.Namespace + "/" + set.Name, Version: last.version, Completions: completions, Rollouts: log,
 	}
 	version, err := w.objects.Write(ctx, o)
 	switch {
@@ -159,7 +186,7 @@ func (w *Writer) part(ctx context.Context, set Set, number int, members []cluste
 	}
 	w.count("written")
 	w.ledger.written(id, part{
-		version: version, size: len(completions) + len(o.Rollouts), material: sum, rollouts: o.Rollouts,
+		version: version, size: len(completions) + len(o.Rollouts), material: sum, rollouts: log,
 	})
 	return nil
 }
