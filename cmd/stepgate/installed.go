@@ -28,6 +28,8 @@ type installed struct {
 	argocd string
 	// slots is the namespace in which it keeps the slots of steps; empty if it keeps none.
 	slots string
+	// ledger is the namespace of its ledger; empty if it keeps none.
+	ledger string
 	// kinds are the kinds of objects that it reads as evidence.
 	kinds evidence.Kinds
 	// exists says that an installation was found.
@@ -123,6 +125,9 @@ func configured(d *appsv1.Deployment) *installed {
 	}
 	if config.MaxUpdate {
 		gate.slots = o.Installation.Namespace()
+	}
+	if o.Ledger {
+		gate.ledger = o.Installation.Namespace()
 	}
 	return gate
 }

@@ -1,0 +1,137 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
+	"github.com/stepgate/stepgate/webhook/ledger"
+)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// told is a History with everything that it can have.
+func told() *History {
+	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+	const source, commit = "https://git.example.com/deploy  main", "3f2abc1d0000000000000000000000000000000"
+	h := New(at(300))
+	h.Problems = []Problem{{"argocd/other", "nothing is written down yet"}}
+	h.ApplicationSets = []*ledger.Log{{
+		Version: 1, UID: "guestbook-uid", Set: "argocd/guestbook", Since: at(-600),
+		Rollouts: []ledger.Rollout{
+			{
+				Source: source, Revision: commit + "1", ComparedAt: at(0), StartedAt: at(0), EndedAt: at(47), Result: ledger.Complete,
+				Steps: []ledger.Step{
+					{Step: 1, Applications: 1, Done: 1, StartedAt: at(0), CompletedAt: at(2)},
+					{
+						Step: 2, Applications: 12, Done: 12, StartedAt: at(12), CompletedAt: at(47), By: []string{"bob"},
+						Waits: []ledger.Wait{
+							{Reason: "Soaking", For: "dev (Soaking: until 12:12)", Since: at(2), Until: at(12)},
+							{Reason: "NotHealthy", For: "dev (NotHealthy: Degraded)", Since: at(0), Until: at(2)},
+						},
+						Approvals: []ledger.Approval{{By: "=alice", At: at(11)}},
+						Evidence:  []ledger.Evidence{{Object: "analysisruns.argoproj.io/smoke", Answer: "yes", At: at(10)}},
+						Failures: []ledger.Failure{
+							{Application: "prod-eu", What: "it is Degraded", At: at(15), RepairedAt: at(40)},
+							{Application: "prod-us\u202e<b>", What: "its sync has failed", At: at(16)},
+						},
+					},
+				},
+				Bypasses: []ledger.Bypass{{Why: "until 13:00: incident 7", At: at(14)}},
+			},
+			{
+				Source: source, Revision: commit + "2", ComparedAt: at(100), StartedAt: at(100), EndedAt: at(110),
+				Result: ledger.Superseded, Steps: []ledger.Step{
+					{Step: 1, Applications: 1, Done: 1, StartedAt: at(100), CompletedAt: at(102)},
+					{Step: 2, Applications: 12, Skipped: true},
+				},
+			},
+			{
+				Source: source, Revision: commit + "1", Back: true, ComparedAt: at(280), StartedAt: at(280),
+				Steps: []ledger.Step{
+					{Step: 1, Applications: 1, StartedAt: at(280)},
+					{
+						Step: 2, Applications: 12,
+						Waits: []ledger.Wait{{Reason: "NotHealthy", For: "dev (NotHealthy: Progressing)", Since: at(281)}},
+					},
+				},
+			},
+		},
+	}}
+	return h
+}
+
+func TestScreens(t *testing.T) {
+	g := NewWithT(t)
+	for name, width := range map[string]int{"history.80.golden": 80, "history.120.golden": 120} {
+		golden.Expect(t, name, strings.Join(Text(screen.Screen{Width: width}, told(), 0), "\n")+"\n")
+	}
+	var page, table bytes.Buffer
+	g.Expect(HTML(&page, told())).To(Succeed())
+	golden.Expect(t, "history.html", page.String())
+	g.Expect(CSV(&table, told())).To(Succeed())
+	golden.Expect(t, "history.csv", table.String())
+	g.Expect(page.String()).NotTo(Or(ContainSubstring("<b>"), ContainSubstring("\u202e")))
+	g.Expect(table.String()).To(ContainSubstring(",'=alice 2026-11-30T12:11:00Z,"), "no formula")
+	g.Expect(Text(screen.Screen{Width: 80}, told(), 1)).To(ContainElement("  and 2 older; --limit 0 shows all"))
+}
+
+// TestRead reads what a Writer has written, and nothing else.
+func TestRead(t *testing.T) {
+	log := told().ApplicationSets[0]
+	text, err := ledger.EncodeLog(log)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	object := func(rollouts []byte, edit func(*corev1.ConfigMap)) *corev1.ConfigMap {
+		m := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "stepgate", Name: "stepgate-ledger-guestbook-uid-0", Labels: map[string]string{ledger.Label: "guestbook-uid"},
+			},
+			BinaryData: map[string][]byte{ledger.RolloutsKey: rollouts},
+		}
+		if edit != nil {
+			edit(m)
+		}
+		return m
+	}
+	for name, tc := range map[string]struct {
+		objects []runtime.Object
+		wants   error
+	}{
+		"written":               {[]runtime.Object{object(text, nil)}, nil},
+		"no ConfigMap":          {nil, ErrNoLog},
+		"no log yet":            {[]runtime.Object{object(nil, nil)}, ErrNoLog},
+		"cut off":               {[]runtime.Object{object(text[:30], nil)}, ledger.ErrUnreadable},
+		"of somebody else":      {[]runtime.Object{object(text, func(m *corev1.ConfigMap) { m.Labels[ledger.Label] = "x" })}, ErrNoLog},
+		"not gzip, from a user": {[]runtime.Object{object([]byte("{}"), nil)}, ledger.ErrUnreadable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			found, err := Read(context.Background(), fake.NewClientset(tc.objects...), "stepgate", "guestbook-uid")
+			if tc.wants != nil {
+				g.Expect(err).To(MatchError(tc.wants))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(Equal(log))
+		})
+	}
+	refuses := fake.NewClientset()
+	refuses.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", nil)
+	})
+	_, err = Read(context.Background(), refuses, "stepgate", "guestbook-uid")
+	NewWithT(t).Expect(apierrors.IsForbidden(err)).To(BeTrue())
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/history"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/ledger"
+)
+
+// told shows the log of rollouts.
+type told struct {
+	*cli
+	everywhere bool
+	limit      int
+}
+
+const historyLong = `Shows the rollouts of the past that stepgate has written down in its ledger: when each step
+started and was complete, what it waited for longest, who approved, what the evidence said, what
+failed, and who bypassed the rule.
+
+A rollout is one revision of one repository and branch, or of one chart. The log has the last 50 of
+each ApplicationSet, and begins when stepgate first saw it. See docs/history.md for what an auditor
+can rely on. It needs the right to get configmaps in stepgate's namespace.
+
+Exit code: 0, and 2 on an error, or if there is no log: --allow-empty makes that 0.`
+
+func newHistory(streams genericiooptions.IOStreams) *cobra.Command {
+	h := &told{cli: newCLI(streams)}
+	cmd := h.command("history [APPSET]", "Show what was rolled out when, after what, and who said yes", atMost(1), h.run)
+	cmd.Long = historyLong
+	cmd.Example = `  stepgate history guestbook -n argocd
+  stepgate history -A -o csv > rollouts.csv
+  stepgate history guestbook -n argocd -o html > history.html`
+	h.bindCluster(cmd)
+	h.bindOutput(cmd, "json", "yaml", "csv", "html")
+	h.bindEmpty(cmd, "no log")
+	cmd.Flags().BoolVarP(&h.everywhere, "all-namespaces", "A", false, "show the ApplicationSets of all namespaces")
+	cmd.Flags().IntVar(&h.limit, "limit", 10, "how many rollouts of each ApplicationSet the text shows; 0 is all")
+	cmd.ValidArgsFunction = h.completeSets
+	return cmd
+}
+
+func (h *told) run(ctx context.Context, args []string) error {
+	namespace, err := h.namespace()
+	if err != nil {
+		return err
+	}
+	only := ""
+	switch {
+	case h.limit < 0:
+		return command.Usage("--limit: %d is less than 0", h.limit)
+	case len(args) > 0 && h.everywhere:
+		return command.Usage("--all-namespaces goes without the name of an ApplicationSet")
+	case len(args) > 0:
+		name, err := h.name(args[0])
+		if err != nil {
+			return err
+		}
+		namespace, only = name.Namespace, name.Name
+	case h.everywhere:
+		namespace = ""
+	}
+	clients, err := h.cluster()
+	if err != nil {
+		return err
+	}
+	found, err := logs(ctx, clients, namespace, only)
+	if err != nil {
+		return err
+	}
+	if len(found.ApplicationSets) == 0 && !h.allowEmpty {
+		e := &nothingError{what: "log of rollouts", namespace: namespace}
+		for _, p := range found.Problems {
+			e.note += fmt.Sprintf("; %s: %s", p.ApplicationSet, p.Text)
+		}
+		return e
+	}
+	return h.printHistory(found)
+}
+
+func (h *told) printHistory(found *history.History) error {
+	switch h.output {
+	case "json", "yaml":
+		return h.printObject(found)
+	case "csv":
+		return history.CSV(h.Out, found)
+	case "html":
+		return history.HTML(h.Out, found)
+	}
+	return h.print(history.Text(h.screen(), found, h.limit)...)
+}
+
+// logs are those of the ApplicationSets of a namespace, or of all if that is empty, or of the one with this name.
+func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*history.History, error) {
+	gates, err := readGates(ctx, clients.Clientset, namespace)
+	if err != nil && len(gates.all) == 0 {
+		return nil, fmt.Errorf("where stepgate is installed cannot be read: %w", err)
+	}
+	var sets []*argo.ApplicationSet
+	err = live.ApplicationSets(ctx, clients.Objects, namespace, func(set *argo.ApplicationSet) {
+		if (only == "" || set.Name == only) && argocd.NewApplicationSet(set).RollingSync {
+			sets = append(sets, set)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if only != "" && len(sets) == 0 {
+		return nil, live.NoSet(namespace, only)
+	}
+	slices.SortFunc(sets, func(a, b *argo.ApplicationSet) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	all := history.New(time.Now())
+	for _, set := range sets {
+		log, why := logOf(ctx, clients, gates.of(set.Namespace), set)
+		if why != "" {
+			all.Problems = append(all.Problems, history.Problem{ApplicationSet: set.Namespace + "/" + set.Name, Text: why})
+			continue
+		}
+		all.ApplicationSets = append(all.ApplicationSets, log)
+	}
+	return all, nil
+}
+
+// logOf is the log of an ApplicationSet, or why there is none.
+func logOf(ctx context.Context, clients *kube.Cluster, gate *installed, set *argo.ApplicationSet) (*ledger.Log, string) {
+	switch {
+	case !gate.exists:
+		return nil, "no installation of stepgate was found that gates this namespace"
+	case gate.ledger == "":
+		return nil, "its ledger is off (--ledger=false), so nothing is written down"
+	}
+	log, err := history.Read(ctx, clients.Clientset, gate.ledger, set.UID)
+	switch {
+	case errors.Is(err, history.ErrNoLog):
+		return nil, "nothing is written down yet: stepgate writes some seconds after it first sees an ApplicationSet with steps"
+	case apierrors.IsForbidden(err):
+		return nil, err.Error() + "; ask for the right to get configmaps in namespace " + gate.ledger
+	case errors.Is(err, ledger.ErrVersion):
+		return nil, err.Error() + "; use the stepgate of the version that is installed"
+	case err != nil:
+		return nil, err.Error() + "; stepgate doctor says what to do"
+	}
+	return log, ""
+}
