@@ -7,8 +7,10 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
 // Collection is what an audit keeps of ApplicationSets and Applications: the steps, and the syncs on record. The zero
@@ -31,6 +33,15 @@ func (c *Collection) AddSet(object *argo.ApplicationSet) {
 	c.sets[known.UID] = &set{namespace: known.Namespace, name: known.Name, steps: known.Steps}
 }
 
+// Sets are the namespaces of the ApplicationSets that are kept, by their UID.
+func (c *Collection) Sets() map[types.UID]string {
+	all := make(map[types.UID]string, len(c.sets))
+	for uid, s := range c.sets {
+		all[types.UID(uid)] = s.namespace
+	}
+	return all
+}
+
 // AddApplication keeps the syncs of an Application, if its ApplicationSet was added before. It keeps no part of the
 // object itself.
 func (c *Collection) AddApplication(app *argo.Application) {
@@ -50,6 +61,8 @@ type Options struct {
 	Context string
 	// Since is how far to look back; zero looks at all.
 	Since time.Duration
+	// Logs are those of stepgate's ledger, by the UID of the ApplicationSet.
+	Logs map[types.UID]*ledger.Log
 }
 
 // Report judges all that was collected.
@@ -64,8 +77,8 @@ func (c *Collection) Report(o Options) *Report {
 		since = r.MadeAt.Add(-o.Since)
 		r.Since = timeOf(since)
 	}
-	for _, s := range c.sets {
-		r.ApplicationSets = append(r.ApplicationSets, s.report(since))
+	for uid, s := range c.sets {
+		r.ApplicationSets = append(r.ApplicationSets, s.report(since, o.Logs[types.UID(uid)]))
 	}
 	slices.SortFunc(r.ApplicationSets, func(a, b ApplicationSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -76,7 +89,7 @@ func (c *Collection) Report(o Options) *Report {
 	return r
 }
 
-func (s *set) report(since time.Time) ApplicationSet {
+func (s *set) report(since time.Time, log *ledger.Log) ApplicationSet {
 	a := ApplicationSet{
 		Namespace: s.namespace, Name: s.name, Steps: len(s.steps), Unclear: []ReasonCount{}, Rollouts: []Rollout{},
 		NotComparable: s.notComparable(),
@@ -89,11 +102,17 @@ func (s *set) report(since time.Time) ApplicationSet {
 		}
 	}
 	unclear := map[Reason]int{}
-	for _, r := range slices.Backward(s.rollouts()) {
-		if r.began().Before(since) {
+	var all []Rollout
+	onRecord := s.rollouts()
+	for _, r := range slices.Backward(onRecord) {
+		all = append(all, r.judge().report())
+	}
+	all = append(all, fromLedger(log, onRecord)...)
+	slices.SortStableFunc(all, func(a, b Rollout) int { return b.BeganAt.Compare(a.BeganAt.Time) })
+	for _, rollout := range all {
+		if rollout.BeganAt.Time.Before(since) {
 			continue
 		}
-		rollout := r.judge().report()
 		a.Rollouts = append(a.Rollouts, rollout)
 		a.Totals.count(rollout)
 		unclear[rollout.Reason]++
@@ -135,6 +154,9 @@ func (s *set) notComparable() int {
 // count adds a rollout.
 func (t *Totals) count(r Rollout) {
 	t.Rollouts++
+	if r.FromLedger {
+		t.FromLedger++
+	}
 	switch r.Verdict {
 	case OutOfOrder:
 		t.OutOfOrder++
@@ -158,6 +180,7 @@ func (t *Totals) add(o Totals) {
 	t.Rollouts += o.Rollouts
 	t.OutOfOrder += o.OutOfOrder
 	t.ByHand += o.ByHand
+	t.FromLedger += o.FromLedger
 	t.Unclear += o.Unclear
 	t.InOrder += o.InOrder
 	t.OneStep += o.OneStep

@@ -34,6 +34,9 @@ type Totals struct {
 	OneStep    int `json:"oneStep"`
 	// LongestSeconds is the longest time by which Argo CD started an Application too early.
 	LongestSeconds int64 `json:"longestSeconds"`
+	// FromLedger counts the rollouts that are judged by stepgate's ledger, because Argo CD's records do not have them any
+	// more.
+	FromLedger int `json:"fromLedger"`
 }
 
 // ApplicationSet is an ApplicationSet with steps.
@@ -75,6 +78,8 @@ type Rollout struct {
 	BeganAt metav1.Time  `json:"beganAt"`
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`
 	Verdict Verdict      `json:"verdict"`
+	// FromLedger says that stepgate's ledger tells of it, which knows steps, and not the single Applications.
+	FromLedger bool `json:"fromLedger,omitempty"`
 	// Reason is the most suspicious one, if the rollout is unclear, and Example two Applications to which it applies.
 	Reason  Reason `json:"reason,omitempty"`
 	Example *Pair  `json:"example,omitempty"`

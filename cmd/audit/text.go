@@ -97,6 +97,9 @@ func extent(r *Report) string {
 	case r.Totals.Rollouts == 0:
 		words += " No sync is on record: look further back with --since, or see that revisionHistoryLimit of the " +
 			"Applications is not 0."
+	case r.Totals.FromLedger > 0:
+		words += fmt.Sprintf(" %s told by stepgate's ledger: Argo CD's records do not reach back that far.",
+			isOrAre(r.Totals.FromLedger))
 	case r.WithoutSteps > 0:
 		words += " " + count(r.WithoutSteps, "other ApplicationSet has", "other ApplicationSets have") + " no steps."
 	}

@@ -52,11 +52,13 @@ const (
 	Trimmed Reason = "Trimmed"
 	// SameSecond: both happened in one second.
 	SameSecond Reason = "SameSecond"
+	// NotWritten: stepgate's ledger does not say when the earlier step was complete.
+	NotWritten Reason = "NotWritten"
 )
 
 // reasons are all of them, the most suspicious first.
 func reasons() []Reason {
-	return []Reason{MayHaveWaited, EarlierFailed, EarlierByHand, OtherChange, WentBack, Trimmed, SameSecond}
+	return []Reason{MayHaveWaited, EarlierFailed, EarlierByHand, OtherChange, WentBack, Trimmed, SameSecond, NotWritten}
 }
 
 // suspicion is the position of a reason among all; the most suspicious one has 0.
@@ -80,6 +82,8 @@ func (r Reason) Text() string {
 		return "the history of the earlier step does not reach back that far"
 	case SameSecond:
 		return "the later step started in the second in which the earlier one finished, or was created"
+	case NotWritten:
+		return "stepgate's ledger does not say when the earlier step was complete"
 	}
 	return string(r)
 }

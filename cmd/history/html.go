@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed history.html.tmpl
-var page string
+var layout string
 
 // HTML writes a History as a page that needs nothing else: no script, no style sheet and no picture of its own.
 func HTML(out io.Writer, h *History) error {
@@ -33,7 +33,7 @@ func HTML(out io.Writer, h *History) error {
 			return all
 		},
 		"repair": func(f ledger.Failure) string { return span(f.RepairedAt.Sub(f.At)) },
-	}).Parse(page)
+	}).Parse(layout)
 	if err != nil {
 		return err
 	}

@@ -6,17 +6,21 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
 const auditLong = `Finds rollouts of the past in which a later step deployed a change before an earlier one.
 
 It reads the syncs that Argo CD has recorded in the Applications of each ApplicationSet with
 RollingSync steps. It needs nothing installed in the cluster, only the right to list applications
-and applicationsets, and it writes nothing.
+and applicationsets, and it writes nothing. Where Argo CD's records do not reach back, it uses
+stepgate's ledger, if that may be read, and says so.
 
 A rollout is one revision of one repository and branch, or of one chart. An Application is early if
 its first sync of the revision started before the first sync of it in an earlier step had finished.
@@ -107,7 +111,21 @@ func (c *cli) audit(
 	if err != nil {
 		return nil, err
 	}
+	options.Logs = c.logs(ctx, cluster, collected)
 	return collected.Report(options), nil
+}
+
+// logs are those of the ledger, as far as they may be read: an audit does without.
+func (*cli) logs(ctx context.Context, clients *kube.Cluster, collected *audit.Collection) map[types.UID]*ledger.Log {
+	all := map[types.UID]*ledger.Log{}
+	gates, _ := readGates(ctx, clients.Clientset, "") // what cannot be read has no ledger
+	ledgers := readers{clients: clients, read: map[string]*kept{}}
+	for uid, namespace := range collected.Sets() {
+		if log, _ := ledgers.log(ctx, gates.of(namespace), uid); log != nil {
+			all[uid] = log
+		}
+	}
+	return all
 }
 
 // context is the context of the kubeconfig; empty if there is none, as in a Pod.

@@ -11,6 +11,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/command"
@@ -34,7 +35,7 @@ failed, and who bypassed the rule.
 
 A rollout is one revision of one repository and branch, or of one chart. The log has the last 50 of
 each ApplicationSet, and begins when stepgate first saw it. See docs/history.md for what an auditor
-can rely on. It needs the right to get configmaps in stepgate's namespace.
+can rely on. It needs the right to list configmaps in stepgate's namespace.
 
 Exit code: 0, and 2 on an error, or if there is no log: --allow-empty makes that 0.`
 
@@ -126,8 +127,9 @@ func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	all := history.New(time.Now())
+	ledgers := readers{clients: clients, one: only != "", read: map[string]*kept{}}
 	for _, set := range sets {
-		log, why := logOf(ctx, clients, gates.of(set.Namespace), set)
+		log, why := ledgers.log(ctx, gates.of(set.Namespace), set.UID)
 		if why != "" {
 			all.Problems = append(all.Problems, history.Problem{ApplicationSet: set.Namespace + "/" + set.Name, Text: why})
 			continue
@@ -137,24 +139,55 @@ func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*
 	return all, nil
 }
 
-// logOf is the log of an ApplicationSet, or why there is none.
-func logOf(ctx context.Context, clients *kube.Cluster, gate *installed, set *argo.ApplicationSet) (*ledger.Log, string) {
+// readers read the ledgers of a cluster, each once.
+type readers struct {
+	clients *kube.Cluster
+	// one says that the log of one ApplicationSet is enough.
+	one  bool
+	read map[string]*kept
+}
+
+// kept is what a ledger has.
+type kept struct {
+	logs     map[types.UID]*ledger.Log
+	problems map[types.UID]error
+	err      error
+}
+
+// log is the log of an ApplicationSet that a gate gates, or why there is none.
+func (r *readers) log(ctx context.Context, gate *installed, set types.UID) (*ledger.Log, string) {
 	switch {
 	case !gate.exists:
 		return nil, "no installation of stepgate was found that gates this namespace"
 	case gate.ledger == "":
 		return nil, "its ledger is off (--ledger=false), so nothing is written down"
 	}
-	log, err := history.Read(ctx, clients.Clientset, gate.ledger, set.UID)
+	log, err := r.of(ctx, gate.ledger, set)
 	switch {
 	case errors.Is(err, history.ErrNoLog):
 		return nil, "nothing is written down yet: stepgate writes some seconds after it first sees an ApplicationSet with steps"
 	case apierrors.IsForbidden(err):
-		return nil, err.Error() + "; ask for the right to get configmaps in namespace " + gate.ledger
+		return nil, err.Error() + "; ask for the right to get and list configmaps in namespace " + gate.ledger
 	case errors.Is(err, ledger.ErrVersion):
 		return nil, err.Error() + "; use the stepgate of the version that is installed"
 	case err != nil:
 		return nil, err.Error() + "; stepgate doctor says what to do"
 	}
 	return log, ""
+}
+
+func (r *readers) of(ctx context.Context, namespace string, set types.UID) (*ledger.Log, error) {
+	if r.one {
+		return history.Read(ctx, r.clients.Clientset, namespace, set)
+	}
+	k := r.read[namespace]
+	if k == nil {
+		k = &kept{}
+		k.logs, k.problems, k.err = history.ReadAll(ctx, r.clients.Clientset, namespace)
+		r.read[namespace] = k
+	}
+	if k.logs[set] != nil {
+		return k.logs[set], nil
+	}
+	return nil, cmp.Or(k.err, k.problems[set], history.ErrNoLog)
 }
