@@ -37,8 +37,7 @@ func (b *builder) keep(sets slots.Sets) (err error) {
 	objects := ledger.ConfigMaps{Client: maps}
 	k := &keeping{known: b.known, sweeper: &slots.Sweeper{Kept: objects, Sets: sets}}
 	k.ledger = ledger.New(clock.RealClock{}, b.known.Follow)
-	metrics := ledger.NewMetrics(k.ledger)
-	b.registry.MustRegister(metrics)
+	metrics := ledger.NewMetrics(k.ledger, b.registry)
 	k.watch = ledger.NewWatch(maps, k.ledger)
 	k.writer = ledger.NewWriter(k.ledger, objects, b.known, metrics.Written)
 	k.writer.ChronicleWith(rollouts.NewChronicler(b.judge, b.known, rollouts.NewMetrics(b.registry)))

@@ -14,7 +14,7 @@ import (
 // TestMetrics serves the metrics of a program: what runs, and the work queues and calls of client-go.
 func TestMetrics(t *testing.T) {
 	g := NewWithT(t)
-	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
+	p, err := build(t, "--webhook-bind-address 127.0.0.1:0 --ledger --installation stepgate/stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
 	gathered, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/history"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/ledger"
 )
@@ -29,13 +30,15 @@ type told struct {
 	limit      int
 }
 
-const historyLong = `Shows the rollouts of the past that stepgate has written down in its ledger: when each step
+var historyLong = `Shows the rollouts of the past that stepgate has written down in its ledger: when each step
 started and was complete, what it waited for longest, who approved, what the evidence said, what
 failed, and who bypassed the rule.
 
 A rollout is one revision of one repository and branch, or of one chart. The log has the last 50 of
-each ApplicationSet, and begins when stepgate first saw it. See docs/history.md for what an auditor
-can rely on. It needs the right to list configmaps in stepgate's namespace.
+each ApplicationSet, and begins when stepgate first saw it. What an auditor can
+rely on: ` + screen.Page("docs/history.md") + `
+
+It needs the right to get and list configmaps in stepgate's namespace.
 
 Exit code: 0, and 2 on an error, or if there is no log: --allow-empty makes that 0.`
 

@@ -155,6 +155,7 @@ var run = map[string]struct{ file, text string }{
 	"stepgate resume":         {"test/integration/verbs_test.go", `"resume"`},
 	"stepgate approve":        {"test/integration/verbs_test.go", `"approve"`},
 	"stepgate audit":          {"test/integration/cli_test.go", `"audit"`},
+	"stepgate history":        {"test/integration/history_test.go", `"history"`},
 	"stepgate lint":           {"test/integration/cli_test.go", `"lint"`},
 	"stepgate simulate":       {"test/integration/cli_test.go", `"simulate"`},
 	"stepgate dashboard":      {"test/browser/dashboard.go", `"dashboard"`},

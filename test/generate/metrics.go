@@ -9,11 +9,14 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/notify"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/record"
+	"github.com/stepgate/stepgate/webhook/rollouts"
 )
 
 // metricsPage has every metric that `stepgate-webhook serve` and `stepgate-reporter serve` register. A test of each
@@ -25,6 +28,8 @@ func metricsPage() (string, error) {
 	c.MustRegister(record.NewWaiting(nil, nil), record.NewWatches(nil, nil),
 		record.NewExemptions(nil, nil, nil, logr.Logger{}), command.Built{}.Metric("build_info"),
 		command.Built{}.Metric("reporter_build_info"))
+	ledger.NewMetrics(ledger.New(clock.RealClock{}, nil), &c)
+	rollouts.NewMetrics(&c)
 	for _, desc := range certs.Metrics() {
 		c.add(desc, "gauge")
 	}

@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics are those of the ledger. No label grows with the number of Applications.
+// Metrics are those of the ledger; the Collector has what is stored. No label grows with the number of Applications.
 type Metrics struct {
 	ledger *Ledger
 	writes *prometheus.CounterVec
@@ -15,8 +15,8 @@ var (
 	sizeDesc = prometheus.NewDesc("stepgate_ledger_bytes", "Bytes in all ConfigMaps of the ledger.", nil, nil)
 )
 
-// NewMetrics returns the metrics of a Ledger.
-func NewMetrics(l *Ledger) *Metrics {
+// NewMetrics returns the metrics of a Ledger, which a registry gathers.
+func NewMetrics(l *Ledger, to prometheus.Registerer) *Metrics {
 	m := &Metrics{ledger: l, writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stepgate_ledger_writes_total",
 		Help: "Writes of ConfigMaps of the ledger, by result: written, conflict (tried again) or failed (tried again).",
@@ -24,6 +24,7 @@ func NewMetrics(l *Ledger) *Metrics {
 	for _, result := range []string{"written", "conflict", "failed"} {
 		m.writes.WithLabelValues(result)
 	}
+	to.MustRegister(m.writes, m)
 	return m
 }
 
@@ -32,14 +33,12 @@ func (m *Metrics) Written(result string) { m.writes.WithLabelValues(result).Inc(
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	m.writes.Describe(out)
 	out <- problemsDesc
 	out <- sizeDesc
 }
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
-	m.writes.Collect(out)
 	version, unreadable, lost := m.ledger.Problems()
 	for problem, n := range map[string]int{"version": version, "unreadable": unreadable, "lost": lost} {
 		out <- prometheus.MustNewConstMetric(problemsDesc, prometheus.GaugeValue, float64(n), problem)

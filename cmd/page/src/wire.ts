@@ -230,6 +230,7 @@ export interface PastRollout {
   beganAt: string;
   endedAt?: string;
   verdict: Verdict;
+  fromLedger?: boolean;
   reason?: string;
   example?: Pair;
   leftOut: number;
