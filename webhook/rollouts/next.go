@@ -59,6 +59,8 @@ func shown(all []policy.Source) []policy.Source {
 type sync struct {
 	sources []policy.Source
 	at      time.Time
+	// earlier are the sources that the Application ran before, oldest first. What is repeated is there as well.
+	earlier []policy.Source
 	// failed is when it ended in vain.
 	failed time.Time
 	phase  string
@@ -77,13 +79,16 @@ func (m member) syncs() (all []sync) {
 		default:
 			s.sources = full.Other
 		}
+		s.earlier = a.Ran
 		if full.Phase != "Succeeded" {
 			s.failed = full.FinishedAt
+		} else if !full.StartedAt.After(a.LastSync.Since) {
+			s.earlier = m.earlier(s.sources)
 		}
 		all = append(all, s)
 	}
 	if a.LastOperation.Running() && len(m.Deploys) > 0 {
-		all = append(all, sync{sources: m.Deploys, at: a.LastOperation.StartedAt})
+		all = append(all, sync{sources: m.Deploys, at: a.LastOperation.StartedAt, earlier: a.Ran})
 	}
 	return all
 }
@@ -109,9 +114,8 @@ func (n *next) open(m member) {
 		}
 	}
 	for _, sync := range m.syncs() {
-		earlier := m.earlier(sync.sources)
 		for _, s := range shown(sync.sources) {
-			n.start(m, s, sync.at, earlier)
+			n.start(m, s, sync.at, sync.earlier)
 		}
 	}
 }
@@ -247,7 +251,8 @@ func (n *next) count(r *ledger.Rollout, s *ledger.Step, t *tally) {
 	case t.passed > 0:
 		s.Skipped = true
 	default:
-		s.CompletedAt = latest(t.last.Truncate(time.Second), r.ComparedAt)
+		// Who was deployed and Healthy before needed no sync.
+		s.CompletedAt = latest(latest(t.last.Truncate(time.Second), r.ComparedAt), s.StartedAt)
 		step, took := s.Step, s.CompletedAt.Sub(r.ComparedAt)
 		n.told = append(n.told, func(to Told) { to.Completed(step, took) })
 	}
@@ -272,10 +277,14 @@ func (m member) deploys(key string) bool {
 	return slices.ContainsFunc(m.Application.Compared, func(s policy.Source) bool { return ledger.Text(s.Key) == key })
 }
 
-// done reports whether an Application has completed a rollout, and when.
+// done reports whether an Application has completed a rollout, and since when it was deployed and Healthy: now if that is
+// not known.
 func (n *next) done(m member, r *ledger.Rollout, source policy.Source) (at time.Time, done bool) {
 	for _, c := range slices.Backward(n.o.Input.History.Past(m.Name).Completions) {
 		if slices.Contains(c.Sources, source) && !c.Doubted && (!r.Back || !c.OperatedAt.Before(r.StartedAt)) {
+			if c.Since.IsZero() {
+				return n.now, true
+			}
 			return c.Since, true
 		}
 	}
