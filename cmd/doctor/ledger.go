@@ -27,7 +27,7 @@ func (s *Sources) ledger(ctx context.Context, r *Installation, now time.Time) (a
 	for i := range list.Items {
 		o, ours := ledger.ObjectOf(&list.Items[i])
 		part := LedgerPart{Name: list.Items[i].Name, Of: o.Of, Bytes: len(o.Completions) + len(o.Rollouts)}
-		if _, part.Problem = ledger.Decode(o.Completions, o.Set, o.Part, now); !ours {
+		if part.Problem = o.Problem(now); !ours {
 			part.Problem = errors.New("its name and its label are not of one ApplicationSet")
 		}
 		all.Value = append(all.Value, part)

@@ -31,6 +31,8 @@ type part struct {
 	size    int
 	// problem is why nothing of it counts; nil if it does.
 	problem error
+	// log is why its Log does not count.
+	log error
 	// material stands for what this replica has written last; 0 if that was another one.
 	material uint64
 	rollouts []byte
@@ -56,7 +58,7 @@ func (l *Ledger) Stored(o Object) {
 	now := l.clock.Now()
 	d, err := Decode(o.Completions, o.Set, o.Part, now)
 	l.parts[o.ID] = part{
-		version: o.Version, size: len(o.Completions) + len(o.Rollouts), problem: err, rollouts: o.Rollouts,
+		version: o.Version, size: len(o.Completions) + len(o.Rollouts), problem: err, log: o.logProblem(), rollouts: o.Rollouts,
 	}
 	if err != nil {
 		return
@@ -103,9 +105,9 @@ func (l *Ledger) Problems() (version, unreadable, lost int) {
 	defer l.mu.Unlock()
 	for _, p := range l.parts {
 		switch {
-		case errors.Is(p.problem, ErrVersion):
+		case errors.Is(p.problem, ErrVersion), errors.Is(p.log, ErrVersion):
 			version++
-		case p.problem != nil:
+		case p.problem != nil, p.log != nil:
 			unreadable++
 		}
 	}

@@ -153,6 +153,40 @@ func TestBadInputCountsForNothing(t *testing.T) {
 	}
 }
 
+// TestALogIsReadAsItWasWritten, or counts for nothing, and a metric says so.
+func TestALogIsReadAsItWasWritten(t *testing.T) {
+	g := NewWithT(t)
+	log := &Log{Version: Version, UID: apps.UID, Set: "argocd/apps", Since: now.UTC(), Rollouts: []Rollout{}}
+	for i := range 3 * MostRollouts {
+		log.Rollouts = append(log.Rollouts, Rollout{
+			Source: "s", Revision: fmt.Sprint(i), ComparedAt: now.Add(time.Duration(i) * time.Minute).UTC(), Steps: []Step{{Step: 1}},
+		})
+	}
+	text, err := EncodeLog(log)
+	g.Expect(err).NotTo(HaveOccurred())
+	read, err := DecodeLog(text, apps.UID)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Rollouts).To(Equal(log.Rollouts[2*MostRollouts:]), "the newest")
+	g.Expect(read.Since).To(BeTemporally("==", log.Rollouts[2*MostRollouts-1].ComparedAt))
+	for wants, edit := range map[string]func(*Log){
+		"it is the log of":          func(l *Log) { l.UID = "other" },
+		"it is of another version":  func(l *Log) { l.Version++ },
+		"none that stepgate writes": func(l *Log) { l.Rollouts[0].Result = "fine" },
+		"more than stepgate writes": func(l *Log) { l.Rollouts[0].Steps[0].By = make([]string, MostPeople+1) },
+	} {
+		bad := Log{Version: Version, UID: apps.UID, Rollouts: []Rollout{{Revision: "r", Steps: []Step{{Step: 1}}}}}
+		edit(&bad)
+		text, err := EncodeLog(&bad)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = DecodeLog(text, apps.UID)
+		g.Expect(err).To(MatchError(ContainSubstring(wants)))
+		l := New(clocks.NewFakePassiveClock(now), nil)
+		l.Stored(Object{ID: apps.id(0), Version: "1", Completions: encoded(t), Rollouts: text})
+		version, unreadable, _ := l.Problems()
+		g.Expect(version+unreadable).To(Equal(1), wants)
+	}
+}
+
 // many is a document that nobody has bounded.
 func many(t *testing.T, applications, completions int) []byte {
 	t.Helper()

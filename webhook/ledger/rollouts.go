@@ -169,6 +169,26 @@ func DecodeLog(compressed []byte, set types.UID) (*Log, error) {
 	return l, nil
 }
 
+// logProblem is why the Log of a part does not count; nil if it has none.
+func (o *Object) logProblem() error {
+	if len(o.Rollouts) == 0 {
+		return nil
+	}
+	_, err := DecodeLog(o.Rollouts, o.Set)
+	return err
+}
+
+// Problem is why nothing of a part counts, or nothing of its Log; nil if all does.
+func (o *Object) Problem(now time.Time) error {
+	if _, err := Decode(o.Completions, o.Set, o.Part, now); err != nil {
+		return err
+	}
+	if err := o.logProblem(); err != nil {
+		return fmt.Errorf("the log of rollouts: %w", err)
+	}
+	return nil
+}
+
 func (l *Log) validate() error {
 	if len(l.Rollouts) > MostRollouts {
 		return errors.New("it has more rollouts than stepgate writes")
