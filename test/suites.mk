@@ -164,6 +164,10 @@ e2e-order: tools argocd-tools $(BIN)/helm ## stepgate.io/after, mistakes in it, 
 e2e-written: tools argocd-tools ## What hides what step 1 has deployed: dry runs, parts, --local, a rollback, a restart; off and on
 	$(E2E) TestWrittenDown -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
+.PHONY: e2e-ledger
+e2e-ledger: tools argocd-tools ## A train of commits while all replicas of stepgate are killed, with --ledger and without
+	$(E2E) TestLedger -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+
 .PHONY: e2e-beside
 e2e-beside: tools argocd-tools ## Rollouts beside Kargo, retries, agents of other clusters, automated sync and people; off and on
 	$(E2E) TestBeside -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,19 @@ const (
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
+
+// Hostname names this replica: by its Pod, which keeps its name when its container starts again, and so its Leases. Every
+// container runtime sets HOSTNAME; processes that share a machine differ only by that.
+func Hostname() (string, error) {
+	if name := os.Getenv("HOSTNAME"); name != "" {
+		return name, nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("host name of this replica: %w", err)
+	}
+	return name, nil
+}
 
 // NewLock returns the Lease of what one replica does for all. identity names this replica.
 func NewLock(c kubernetes.Interface, flag string, lease types.NamespacedName, identity string) (

@@ -41,7 +41,7 @@ func (p *parts) notifications() (*notifications, error) {
 	if !p.options.Notifies {
 		return nil, nil
 	}
-	identity, err := hostname()
+	identity, err := serve.Hostname()
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -100,15 +98,6 @@ func newParts(ctx context.Context, o *flags.Reporter, config settings.Config) (*
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), command.ThisBuild().Metric("reporter_build_info"),
 		record.NewWatches(p.known.Watched, o.Gate.Namespaces.Watched()))
 	return p, nil
-}
-
-// hostname names this replica.
-func hostname() (string, error) {
-	name, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("host name of the replica: %w", err)
-	}
-	return name, nil
 }
 
 // run runs all parts until ctx is done or one of them fails.

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -94,8 +92,8 @@ func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (
 	if b.background, err = kube.New(background); err != nil {
 		return nil, err
 	}
-	if b.hostname, err = os.Hostname(); err != nil {
-		return nil, fmt.Errorf("host name for Events: %w", err)
+	if b.hostname, err = serve.Hostname(); err != nil {
+		return nil, err
 	}
 	if o.Starts {
 		if b.config.Account, err = account(ctx, b.cluster.Clientset); err != nil {

@@ -48,9 +48,12 @@ func fleets(ctx context.Context, s *suite) []goal {
 	f := s.newFleet(ctx)
 	for _, size := range s.options.sizes {
 		f.grow(ctx, size)
-		f.measure(ctx, f.namespaces)
+		f.measure(ctx, false, f.namespaces)
+		if f.options.ledger {
+			f.measure(ctx, true, f.namespaces)
+		}
 		if half := len(f.namespaces) / 2; half > 0 {
-			f.measure(ctx, f.namespaces[:half], f.namespaces[half:])
+			f.measure(ctx, false, f.namespaces[:half], f.namespaces[half:])
 		}
 	}
 	return nil
@@ -87,17 +90,21 @@ type instance struct {
 	ready                  time.Duration
 	start, steady, highest float64 // MiB: the peak of the start, at rest, and the peak under load
 	cpu, idle              float64 // cores
+	ledger, writes         float64 // KiB, and writes a minute under load
 	lag                    []time.Duration
 	cases                  []*sampled
 	failed                 map[string]int
 }
 
-// measure starts one instance for each group of namespaces, and measures them together.
-func (f *fleet) measure(ctx context.Context, groups ...[]string) {
+// measure starts one instance for each group of namespaces, with the ledger or without, and measures them together.
+func (f *fleet) measure(ctx context.Context, keeps bool, groups ...[]string) {
 	var instances []*instance
 	for i, namespaces := range groups {
-		instances = append(instances, f.instance(ctx, fmt.Sprintf("stepgate-%d-%d-%d", f.sets*perSet, len(groups), i),
-			namespaces, len(groups) > 1))
+		name := fmt.Sprintf("stepgate-%d-%d-%d", f.sets*perSet, len(groups), i)
+		if keeps {
+			name += "-ledger"
+		}
+		instances = append(instances, f.instance(ctx, name, namespaces, len(groups) > 1, keeps))
 	}
 	f.rest(ctx, instances)
 	load := f.load(ctx)
@@ -117,9 +124,11 @@ func (f *fleet) measure(ctx context.Context, groups ...[]string) {
 	}
 }
 
-// instance starts a stepgate. listed says that it watches its namespaces only.
-func (f *fleet) instance(ctx context.Context, name string, namespaces []string, listed bool) *instance {
+// instance starts a stepgate. listed says that it watches its namespaces only, and keeps that it keeps the ledger. That is
+// written before it is started again, to be measured: a start reads it.
+func (f *fleet) instance(ctx context.Context, name string, namespaces []string, listed, keeps bool) *instance {
 	o := installed.Options{
+		Keeps: keeps, Hostname: name,
 		Registration: installed.Registration{Name: name, Namespaces: namespaces},
 		Args:         []string{"--profiling"}, MemoryLimit: f.options.memoryLimit,
 	}
@@ -135,11 +144,13 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 	if o.Barrier {
 		script.Get(installed.CreateBarrier(ctx, f.Environment, name))
 	}
-	for err := i.Ready(ctx); err != nil; err = i.Ready(ctx) {
-		if time.Since(began) > longestStart {
-			script.Must(fmt.Errorf("%w: %s", err, i.Log()))
-		}
-		script.Must(sleep(ctx, 100*time.Millisecond))
+	f.untilReady(ctx, i, began)
+	if keeps {
+		f.untilWritten(ctx, i, began)
+		i.Kill()
+		began = time.Now()
+		script.Must(i.StartAgain(ctx, f.Environment))
+		f.untilReady(ctx, i, began)
 	}
 	i.ready, i.start = time.Since(began), script.Get(i.PeakMiB())
 	for user, want := range map[string]answer{gateUser: deny, controller: hold} {
@@ -150,6 +161,30 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 		}
 	}
 	return i
+}
+
+func (f *fleet) untilReady(ctx context.Context, i *instance, began time.Time) {
+	for err := i.Ready(ctx); err != nil; err = i.Ready(ctx) {
+		if time.Since(began) > longestStart {
+			script.Must(fmt.Errorf("%w: %s", err, i.Log()))
+		}
+		script.Must(sleep(ctx, 100*time.Millisecond))
+	}
+}
+
+// untilWritten waits until the ledger of an instance has something of each ApplicationSet.
+func (f *fleet) untilWritten(ctx context.Context, i *instance, began time.Time) {
+	for i.written(ctx) < float64(f.sets) {
+		if time.Since(began) > longestStart {
+			script.Must(fmt.Errorf("the ledger is not written: %s", i.Log()))
+		}
+		script.Must(sleep(ctx, time.Second))
+	}
+}
+
+// written counts the writes of an instance into its ledger.
+func (i *instance) written(ctx context.Context) float64 {
+	return script.Get(i.Metric(ctx, "stepgate_ledger_writes_total", "result", "written"))
 }
 
 // mine are the rollouts in the namespaces of an instance.

@@ -171,10 +171,21 @@ func (f *fleet) window(ctx context.Context, l *load, instances []*instance) {
 		}
 		return all
 	}
+	written := func() (all []float64) {
+		for _, i := range instances {
+			all = append(all, i.written(ctx))
+		}
+		return all
+	}
+	writes := written()
 	before, statuses, synced, began := cpu(), l.statuses.Load(), l.synced.Load(), time.Now()
 	script.Must(sleep(ctx, f.options.window))
 	after, took := cpu(), time.Since(began)
 	used := func(n int) float64 { return cores(after[n]-before[n], took) }
+	for n, now := range written() {
+		instances[n].writes = (now - writes[n]) / took.Minutes()
+		instances[n].ledger = script.Get(instances[n].Metric(ctx, "stepgate_ledger_bytes")) / 1024
+	}
 	w := windowed{
 		took: took, statuses: l.statuses.Load() - statuses, synced: l.synced.Load() - synced, server: used(0), etcd: used(1),
 		this: used(2),

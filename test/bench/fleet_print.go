@@ -22,9 +22,10 @@ func (f *fleet) print(l *load, instances []*instance) {
 		ms(w.perWrite), l.rate, l.rate*w.perWrite.Seconds())
 	for _, i := range instances {
 		f.out.Line("bench: fleet applications=%d namespaces=%d instances=%d instance=%s ready=%s start=%.0fMiB "+
-			"steady=%.0fMiB highest=%.0fMiB idle_cores=%.3f cores=%.3f lag_p50=%s lag_p99=%s",
+			"steady=%.0fMiB highest=%.0fMiB idle_cores=%.3f cores=%.3f lag_p50=%s lag_p99=%s "+
+			"ledger=%.0fKiB ledger_writes_per_minute=%.1f",
 			n, len(f.namespaces), len(instances), i.Name, i.ready.Round(1e7), i.start, i.steady, i.highest, i.idle, i.cpu,
-			ms(quantile(i.lag, 0.5)), ms(quantile(i.lag, 0.99)))
+			ms(quantile(i.lag, 0.5)), ms(quantile(i.lag, 0.99)), i.ledger, i.writes)
 		table := tabwriter.NewWriter(f.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 		_, _ = fmt.Fprintln(table, "case\tsamples\tp50\tp99\tmost\tfailed\t")
 		for _, c := range i.cases {

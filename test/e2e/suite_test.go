@@ -32,8 +32,9 @@ const (
 	unreleased mode = "unreleased"
 	// starting is the mode of a gate with two replicas that also starts what is due, and pins as candidate does.
 	starting mode = "starting"
-	// limited is the same, and keeps maxUpdate.
-	limited mode = "limited"
+	// limited is the same, and keeps maxUpdate. forgetful is the same as starting, without the ledger.
+	limited   mode = "limited"
+	forgetful mode = "forgetful"
 	// verifying is the mode of a gate that reads Jobs and AnalysisRuns, and creates the latter.
 	verifying mode = "verifying"
 	// conditional is the mode of a gate with one approver.
@@ -47,7 +48,10 @@ func (m mode) keepsOrder() bool { return m != off && m != audit }
 func (m mode) holds() bool { return m == on || m == candidate || m.starts() || m == conditional }
 
 // starts says that the gate starts what is due.
-func (m mode) starts() bool { return m == starting || m == limited }
+func (m mode) starts() bool { return m == starting || m == limited || m == forgetful }
+
+// keeps says that the gate keeps the ledger.
+func (m mode) keeps() bool { return m != off && m != forgetful }
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
@@ -74,7 +78,7 @@ func (m mode) args() []string {
 	switch m {
 	case audit:
 		return append(args, "--mode=audit")
-	case candidate, starting, limited:
+	case candidate, starting, limited, forgetful:
 		return append(args, "--pin=candidate")
 	case refusing:
 		return append(args, "--hold=false")
@@ -175,7 +179,7 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 		}
 		o := installed.Options{
 			Registration: installed.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
-			KeepsMaxUpdate: m == limited,
+			KeepsMaxUpdate: m == limited, Keeps: m.keeps(),
 		}
 		if s.gates[m], err = installed.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

@@ -75,6 +75,11 @@ func (r *rollout) haveSoaked(soak time.Duration) {
 
 // train returns how many commits the last two steps have deployed while they landed.
 func train(r *rollout, interval time.Duration) (second, last int) {
+	return trainBeside(r, interval, nil, nil)
+}
+
+// trainBeside does something else as well, each time that something comes from a channel.
+func trainBeside(r *rollout, interval time.Duration, times <-chan time.Time, do func()) (second, last int) {
 	r.begin()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -82,10 +87,15 @@ func train(r *rollout, interval time.Duration) (second, last int) {
 		r.version(strconv.Itoa(commit+2), r.members)
 		r.refreshAtOnce(r.in(backwards()...)...)
 		r.refreshOverlooked()
-		select {
-		case <-r.ctx.Done():
-			script.Must(r.ctx.Err())
-		case <-ticker.C:
+		for landed := true; landed; {
+			select {
+			case <-r.ctx.Done():
+				script.Must(r.ctx.Err())
+			case <-times:
+				do()
+			case <-ticker.C:
+				landed = false
+			}
 		}
 	}
 	second, last = r.deployedChanges(r.one("qa")), r.deployedChanges(r.one("prod"))

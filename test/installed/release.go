@@ -94,7 +94,7 @@ func (r *Release) Restart(ctx context.Context, i int) error {
 
 func (r *Release) replace(ctx context.Context, i int) (next, old *Replica, err error) {
 	o := r.options
-	o.APIServer = r.apis[i]
+	o.APIServer, o.Hostname = r.apis[i], fmt.Sprintf("%s-%d", o.Name, i)
 	if next, err = newReplica(r.env.Webhook, o.Name); err == nil {
 		err = next.run(ctx, r.env, o)
 	}

@@ -27,6 +27,7 @@ type Replica struct {
 
 	program     string
 	memoryLimit string
+	hostname    string
 
 	command *exec.Cmd
 	output  *gbytes.Buffer
@@ -51,6 +52,11 @@ type Options struct {
 	Notifies, UI bool
 	// Acts installs what it needs to act for users of Argo CD, with UI.
 	Acts bool
+	// Keeps has it keep the ledger, as the chart does.
+	Keeps bool
+	// Hostname is the host name that it sees, as a Pod keeps its own when its container starts again; empty means the one
+	// of this machine.
+	Hostname string
 	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
@@ -104,10 +110,13 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	if o.KeepsMaxUpdate {
 		args = append(args, "--max-update")
 	}
+	if o.Keeps {
+		args = append(args, "--ledger")
+	}
 	if o.Barrier {
 		args = append(args, "--write-barrier")
 	}
-	r.memoryLimit = o.MemoryLimit
+	r.memoryLimit, r.hostname = o.MemoryLimit, o.Hostname
 	return r.start(ctx, e, append(args, o.Args...))
 }
 
@@ -115,6 +124,9 @@ func (r *Replica) start(ctx context.Context, e *environment.Environment, args []
 	r.command = exec.CommandContext(context.WithoutCancel(ctx), r.program, args...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	r.command.Env = append(os.Environ(), "GOMEMLIMIT="+cmp.Or(r.memoryLimit, memoryLimit))
+	if r.hostname != "" {
+		r.command.Env = append(r.command.Env, "HOSTNAME="+r.hostname)
+	}
 	if err := r.command.Start(); err != nil {
 		return err
 	}

@@ -88,16 +88,49 @@ func (r *Record) takeBack(app *policy.Application, to []policy.Source, startedAt
 	at := slices.IndexFunc(r.completions, func(c policy.Completion) bool {
 		return !c.Doubted && slices.Equal(c.Sources, to)
 	})
-	if len(to) == 0 || at < 0 && !ranBefore(app.Ran, to) {
+	if len(to) == 0 || len(r.completions) == 0 {
 		return
 	}
+	back := at >= 0 || ranBefore(app.Ran, to)
 	kept := slices.Clone(r.completions[:at+1])
 	for _, c := range r.completions[at+1:] {
-		if !c.OperatedAt.Before(startedAt) {
+		if !c.OperatedAt.Before(startedAt) || !back && !r.comparedFirst(to, c.Sources) {
 			kept = append(kept, c)
 		}
 	}
 	r.completions = kept
+}
+
+// mostCompared bounds the order of comparisons.
+const mostCompared = 8
+
+// inOrder notices what the Application is compared with.
+func (r *Record) inOrder(compared []policy.Source) {
+	if len(compared) > 0 && r.ordered(compared) < 0 {
+		r.order = slices.Concat(r.order[max(0, len(r.order)-mostCompared+1):], [][]policy.Source{compared})
+	}
+}
+
+// ordered is where something is in the order of comparisons, and -1 if it is not.
+func (r *Record) ordered(sources []policy.Source) int {
+	return slices.IndexFunc(r.order, func(o []policy.Source) bool { return slices.Equal(o, sources) })
+}
+
+// comparedFirst reports whether the Application was compared with a for the first time before it was with b: who comes
+// from b to a goes back, whether it has ever deployed a or not.
+func (r *Record) comparedFirst(a, b []policy.Source) bool {
+	first := r.ordered(a)
+	return first >= 0 && first < r.ordered(b)
+}
+
+// notAhead are the completions without those that the branch has gone back from, as long as the Application is compared
+// with what it has gone back to.
+func (r *Record) notAhead() []policy.Completion {
+	ahead := func(c policy.Completion) bool { return r.comparedFirst(r.compared, c.Sources) }
+	if !slices.ContainsFunc(r.completions, ahead) {
+		return r.completions
+	}
+	return slices.DeleteFunc(slices.Clone(r.completions), ahead)
 }
 
 // ranBefore reports whether each of these sources was at its revision before, and one of them at another one since.

@@ -19,6 +19,8 @@ type Kept struct {
 	// Ran are the sources and revisions of its history, and Newest is the number of its newest entry.
 	Ran    []policy.Source
 	Newest int64
+	// Compared are the newest things that it was compared with, in the order of the first comparison with each.
+	Compared [][]policy.Source
 	// HealthySince is since when it is Healthy; zero if it is not, or only for less than a second: that is the resolution
 	// of Argo CD's times.
 	HealthySince time.Time
@@ -38,7 +40,7 @@ type Kept struct {
 // Kept is what to keep of a Record now.
 func (r *Record) Kept(now time.Time) Kept {
 	k := Kept{
-		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Ran: r.ran, Newest: r.newest,
+		OperatedAt: r.operatedAt, FullAt: r.fullAt, Idle: r.idle, Ran: r.ran, Newest: r.newest, Compared: r.order,
 		Parameters: r.parameters, Around: r.around, Found: r.found,
 		Completions: slices.Clone(r.completions), Broken: r.broken, BrokenAt: r.brokenAt, AppliedAt: r.appliedAt,
 	}
@@ -76,6 +78,7 @@ func (r *Record) resume(k *Kept, p *argocd.Projection, now time.Time) {
 	same := app.LastOperation.StartedAt.Equal(k.OperatedAt)
 	steady := app.Health == "Healthy" && !k.HealthySince.IsZero() && app.HealthSince.Equal(k.HealthySince)
 	known := same || k.goesOn(p)
+	r.order = k.Compared
 	r.around, r.appliedAt, r.broken, r.brokenAt = k.Around, k.AppliedAt, k.Broken, k.BrokenAt
 	if known && k.Parameters == p.Content.Parameters {
 		r.completions = slices.Clone(k.Completions)
@@ -107,7 +110,8 @@ func (r *Record) doubt() {
 }
 
 // goesOn reports whether all full syncs of an Application that have begun since have succeeded, or are under way, and none
-// of them deployed what it had deployed or completed before. The history has to reach back to what it ran.
+// of them deployed what it had deployed or completed before, or what it was compared with before that. The history has
+// to reach back to what it ran: with a revisionHistoryLimit of 1 or 0 it never does.
 func (k *Kept) goesOn(p *argocd.Projection) bool {
 	last := &p.Application.LastFull
 	failed := last.Phase == "Failed" || last.Phase == "Error"
@@ -123,7 +127,7 @@ func (k *Kept) goesOn(p *argocd.Projection) bool {
 		return false
 	}
 	for i, s := range ran[from+1:] {
-		if k.had(s) || slices.Contains(ran[:from+1+i], s) {
+		if k.had(s) || k.leftBehind(s) || slices.Contains(ran[:from+1+i], s) {
 			return false
 		}
 	}
@@ -134,6 +138,17 @@ func (k *Kept) goesOn(p *argocd.Projection) bool {
 func (k *Kept) had(s policy.Source) bool {
 	return slices.Contains(k.Ran, s) ||
 		slices.ContainsFunc(k.Completions, func(c policy.Completion) bool { return slices.Contains(c.Sources, s) })
+}
+
+// leftBehind reports whether the Application was compared with a source at its revision for the first time before it was
+// with something that it has completed without that.
+func (k *Kept) leftBehind(s policy.Source) bool {
+	first := slices.IndexFunc(k.Compared, func(o []policy.Source) bool { return slices.Contains(o, s) })
+	return first >= 0 && slices.ContainsFunc(k.Compared[first:], func(o []policy.Source) bool {
+		return !slices.Contains(o, s) && slices.ContainsFunc(k.Completions, func(c policy.Completion) bool {
+			return slices.Equal(c.Sources, o)
+		})
+	})
 }
 
 // Follow is the Record with what another replica has kept of an Application, which is seen in a state: what a replica

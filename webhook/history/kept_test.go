@@ -88,6 +88,20 @@ func TestWhatMayHaveHappenedHasHappened(t *testing.T) {
 	}
 }
 
+// TestWhatWasLeftBehindIsKept: who deploys what he was compared with, and never deployed, before what he has completed, goes
+// back.
+func TestWhatWasLeftBehindIsKept(t *testing.T) {
+	before := with(stamped("a", 10, 10, "a"), func(p *argocd.Projection) {
+		p.Application.Compared, p.Application.SyncStatus = at("b"), "OutOfSync"
+	})
+	kept := after(before, stamped("c", 20, 10, "a", "c")).Kept(second(1100))
+	now := with(stamped("b", 40, 10, "a", "c", "b"), func(p *argocd.Projection) {
+		p.Application.ReconciledAt = second(39) // nothing has shown yet what came of it
+	})
+	r, _ := (*Record)(nil).Next(now, Event{Position: 1, At: second(2000), Kept: &kept})
+	NewWithT(t).Expect(completed(r)).To(BeEmpty())
+}
+
 // TestWhatIsAroundChangesUnseen: what was completed elsewhere is Altered.
 func TestWhatIsAroundChangesUnseen(t *testing.T) {
 	kept := after(stamped("a", 10, 10, "a"), stamped("b", 20, 10, "a", "b")).Kept(second(1100))
@@ -194,7 +208,8 @@ func (l *life) sync(revision string, before *argocd.Projection, succeeds bool) {
 func TestARestartNeverKnowsMore(t *testing.T) {
 	more := 0
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{now: 100, ran: []string{"a"}, limit: 10}
+		limit := rapid.SampledFrom([]int64{10, 10, 3, 2, 1, 0}).Draw(t, "revisionHistoryLimit")
+		l := &life{now: 100, ran: []string{"a"}, limit: limit}
 		l.see(stamped("a", 90, 90))
 		for range rapid.IntRange(2, 8).Draw(t, "acts") {
 			l.act(t)

@@ -40,6 +40,8 @@ type Record struct {
 	// comparedFrom is the position at which it was first seen to be compared with what it is compared with; zero if that
 	// was there before.
 	comparedFrom uint64
+	// order are the newest things that it was compared with, by when it was compared with each for the first time.
+	order [][]policy.Source
 	// runs and runsFrom are those of policy.Past.
 	runs     policy.Source
 	runsFrom uint64
@@ -109,6 +111,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	case e.Kept != nil:
 		next.resume(e.Kept, p, e.At)
 	}
+	next.inOrder(app.Compared)
 	next.run(app, e.Position)
 	next.hear(p, e.At)
 	next.refresh(p, e)
@@ -130,7 +133,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 // target's comparison.
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
-		Completions: r.completions, Applied: r.appliedAt, OperatedAt: r.operatedAt, Idle: r.idle,
+		Completions: r.notAhead(), Applied: r.appliedAt, OperatedAt: r.operatedAt, Idle: r.idle,
 		Altered: r.altered, Unproven: r.unknown, Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
 		Respecified: r.report != 0 && !r.reportsSpec(),
 	}

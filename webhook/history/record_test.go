@@ -99,10 +99,25 @@ func TestWhatIsGoneBackFromIsTakenBack(t *testing.T) {
 		}
 		return p
 	}
+	compared := func(revision, runs string, finished int) *argocd.Projection { // and runs another one
+		p := behind(finished)
+		p.Application.Compared, p.Application.LastSync.Other = at(revision), at(runs)
+		return p
+	}
 	for name, tc := range map[string]struct {
 		states []*argocd.Projection
 		want   []string
 	}{
+		"while the branch is back at what it only was compared with": {
+			[]*argocd.Projection{compared("a", "z", 10), done("b", 20), compared("a", "b", 20)}, []string{"z"},
+		},
+		"not once the branch is there again": {
+			[]*argocd.Projection{compared("a", "z", 10), done("b", 20), compared("a", "b", 20), done("b", 20)},
+			[]string{"z", "b"},
+		},
+		"by a sync of what it only was compared with": {
+			[]*argocd.Projection{compared("a", "z", 10), done("b", 20), syncing("a")}, []string{"z"},
+		},
 		"by a sync that nobody saw":            {[]*argocd.Projection{done("a", 10), done("b", 20), forward("b", 30)}, nil},
 		"by a sync of it":                      {[]*argocd.Projection{done("a", 10), done("b", 20), done("a", 30)}, []string{"a"}},
 		"while a newer one is compared":        {[]*argocd.Projection{done("a", 10), done("b", 20), done("c", 30), behind(40)}, []string{"a"}},

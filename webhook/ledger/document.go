@@ -23,7 +23,8 @@ const (
 	// mostSources bounds the sources of one completion, and longestText a text that is not of a source.
 	mostSources = 100
 	longestText = 256
-	// mostRan bounds the history of an Application: Argo CD keeps ten syncs, unless it is told otherwise.
+	// mostRan bounds the history of an Application: Argo CD keeps ten syncs, unless it is told otherwise. It bounds the
+	// order of its comparisons as well.
 	mostRan = 100
 )
 
@@ -44,7 +45,7 @@ type Document struct {
 // Sources are the sources of one completion: key and revision of each.
 type Sources [][2]string
 
-// Application is history.Kept of one Application. Ran are positions among Document.Sources.
+// Application is history.Kept of one Application. Ran and Compared are positions among Document.Sources.
 type Application struct {
 	UID          types.UID       `json:"uid"`
 	Name         string          `json:"name"`
@@ -53,6 +54,7 @@ type Application struct {
 	Idle         bool            `json:"idle,omitempty"`
 	Ran          []int           `json:"ran,omitempty"`
 	Newest       int64           `json:"newest,omitempty"`
+	Compared     []int           `json:"compared,omitempty"`
 	HealthySince int64           `json:"healthy,omitempty"`
 	Parameters   string          `json:"parameters,omitempty"`
 	Around       string          `json:"around,omitempty"`
@@ -105,6 +107,11 @@ func (d *Document) add(t *table, uid types.UID, name string, k *history.Kept, mo
 	for _, s := range k.Ran[max(0, len(k.Ran)-mostRan):] {
 		a.Ran = append(a.Ran, t.number([]policy.Source{s}))
 	}
+	for _, s := range k.Compared {
+		if len(s) <= mostSources {
+			a.Compared = append(a.Compared, t.number(s))
+		}
+	}
 	if k.Found != (argocd.Content{}) {
 		a.Found = &k.Found
 	}
@@ -139,6 +146,9 @@ func (d *Document) kept(a *Application, now time.Time) *history.Kept {
 	}
 	for _, of := range a.Ran {
 		k.Ran = append(k.Ran, d.Sources[of].policy()...)
+	}
+	for _, of := range a.Compared {
+		k.Compared = append(k.Compared, d.Sources[of].policy())
 	}
 	for _, c := range a.Completions {
 		seen := at(c.Seen)
@@ -184,10 +194,11 @@ func (d *Document) validate(now time.Time) error {
 }
 
 func (a *Application) validate(sources int, now time.Time) error {
-	if len(a.Completions) > mostCompletions || len(a.Ran) > mostRan {
+	if len(a.Completions) > mostCompletions || len(a.Ran) > mostRan || len(a.Compared) > mostRan {
 		return errors.New("it has more completions than stepgate writes")
 	}
-	if slices.ContainsFunc(a.Ran, func(of int) bool { return of < 0 || of >= sources }) {
+	missing := func(of int) bool { return of < 0 || of >= sources }
+	if slices.ContainsFunc(a.Ran, missing) || slices.ContainsFunc(a.Compared, missing) {
 		return errors.New("its history has no sources")
 	}
 	texts := []string{string(a.UID), a.Name, a.Parameters, a.Around}
@@ -195,7 +206,7 @@ func (a *Application) validate(sources int, now time.Time) error {
 		texts = append(texts, a.Found.Revised, a.Found.Parameters, a.Found.Around)
 	}
 	for _, c := range a.Completions {
-		if c.Of < 0 || c.Of >= sources {
+		if missing(c.Of) {
 			return errors.New("a completion has no sources")
 		}
 		if at(c.Since).After(now.Add(mostSkew)) || at(c.OperatedAt).After(now.Add(mostSkew)) {

@@ -37,6 +37,7 @@ func member(n, completions int) cluster.Kept {
 		OperatedAt: now.Add(-time.Minute), FullAt: now.Add(-time.Minute), Idle: true, HealthySince: now.Add(-time.Minute),
 		Parameters: "p", Around: "a", Found: argocd.Content{Revised: "r", Parameters: "p", Around: "a"},
 		BrokenAt: now.Add(-time.Hour), AppliedAt: now.Add(-time.Hour), Ran: revision(completions),
+		Compared: [][]policy.Source{revision(0), revision(completions)},
 	}}
 	for i := range completions {
 		k.Completions = append(k.Completions, policy.Completion{
@@ -137,6 +138,7 @@ func TestBadInputCountsForNothing(t *testing.T) {
 		"sources that are not there":    {edited(t, replace(`"of":1`, `"of":7`)), 0, apps.UID, "a completion has no sources"},
 		"sources before the first":      {edited(t, replace(`"of":1`, `"of":-1`)), 0, apps.UID, "a completion has no sources"},
 		"a history that is not there":   {edited(t, replace(`"ran":[`, `"ran":[99,`)), 0, apps.UID, "its history has no sources"},
+		"a comparison with nothing":     {edited(t, replace(`"compared":[`, `"compared":[99,`)), 0, apps.UID, "its history has no sources"},
 		"a long text":                   {edited(t, replace(`"alice"`, `"`+strings.Repeat("a", 300)+`"`)), 0, apps.UID, "a text is longer"},
 		"a completion of the future":    {edited(t, replace(`"since":`, `"since":9`)), 0, apps.UID, "of the future"},
 		"a bomb":                        {zipped(t, strings.Repeat(" ", largestText+1)), 0, apps.UID, "it is longer than 8388608 bytes"},

@@ -24,6 +24,12 @@ func materialOf(seed maphash.Seed, m *cluster.Kept) uint64 {
 	for _, s := range m.Ran {
 		h.texts(s.Key, s.Revision)
 	}
+	for _, compared := range m.Compared {
+		h.flags(true)
+		for _, s := range compared {
+			h.texts(s.Key, s.Revision)
+		}
+	}
 	for i := range m.Completions {
 		c := &m.Completions[i]
 		h.times(c.OperatedAt, c.Since)

@@ -61,7 +61,7 @@ const (
 // parts are first the repairs of the findings, then the rows of the rule, the conditions, the evidence and the chains. A
 // finding has the name that it has in testdata.
 func parts() []part {
-	return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence(), ofChains(), inAll())
+	return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence(), ofChains(), ofLedger(), inAll())
 }
 
 func ofFindings() []part {
@@ -139,7 +139,8 @@ func ofFindings() []part {
 		take("StampRead", "webhook/argocd/operated.go", `return o.Content }`, `return Content{} }`),
 		take("Within", "webhook/slots/slot.go", `if s.Track != "" && (seen.Relabelled`, `if s.Track == "*" && (seen.Relabelled`),
 		take("WentForward", "webhook/outlook/stays.go", `return !p.AutoSync && !p.ByHand.IsZero()`, `return false && !p.ByHand.IsZero()`),
-		take("TakeBack", completions, `len(to) == 0 || at < 0`, `len(to) >= 0 || at < 0`),
+		take("TakeBack", completions, `len(to) == 0 || len(r.completions) == 0`, `len(to) >= 0 || len(r.completions) == 0`),
+		take("ComparedFirst", completions, `return first >= 0 && first < r.ordered(b)`, `return false && first < r.ordered(b)`),
 		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
