@@ -289,6 +289,7 @@ func TestAHistory(t *testing.T) {
 	g.Expect(h.Rollouts[0].Revision).To(Equal("1.0.0"))
 	g.Expect(h.Commits).To(Equal(map[string]string{commit: "https://github.com/example/shop/commit/" + commit}))
 	h = ask("forbidden")
-	g.Expect(h.Problem).To(Equal("You may not read the history: ask for the right to get ConfigMaps in namespace stepgate."))
+	g.Expect(h.Problem).To(Equal("You may not read the history: ask for the right to get ConfigMaps in namespace " +
+		"stepgate."))
 	g.Expect(h.Rollouts).To(BeEmpty())
 }

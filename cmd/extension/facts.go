@@ -204,8 +204,8 @@ func (f *Facts) history(ctx context.Context, a asked) (*dashboard.History, error
 	}
 	log, err := f.Log(ctx, types.UID(a.set.UID))
 	if errors.Is(err, history.ErrForbidden) {
-		return dashboard.NoHistory("stepgate's reporter may not get ConfigMaps in namespace "+f.Namespace+": its chart gives it "+
-			"this right where config.ledger is true.", f.now()), nil
+		return dashboard.NoHistory("stepgate's reporter may not get ConfigMaps in namespace "+f.Namespace+
+			": its chart gives it this right where config.ledger is true.", f.now()), nil
 	}
 	return dashboard.HistoryOf(log, err, f.Namespace, f.now())
 }

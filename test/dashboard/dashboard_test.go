@@ -125,7 +125,8 @@ func TestTheHistory(t *testing.T) {
 			ContainSubstring("its sync has failed"), ContainSubstring("repaired after 4m"), ContainSubstring("INC-1234"),
 			ContainSubstring("28m for step 3 is not approved (NotApproved)"),
 		))
-		b.Expect(b.Count(".sg-kept a[href^='https://github.com/infra-team/cluster-deployments/commit/']")).To(BeNumerically(">=", 10))
+		b.Expect(b.Count(".sg-kept a[href^='https://github.com/infra-team/cluster-deployments/commit/']")).
+			To(BeNumerically(">=", 10))
 		b.wellFormed()
 		b.Click("button:text-is('Show 2 more')")
 		b.Expect(b.Count(".sg-kept")).To(Equal(12))

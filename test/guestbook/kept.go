@@ -19,7 +19,8 @@ func Kept(set *argo.ApplicationSet, namespace string, now time.Time) (*corev1.Co
 		Version: ledger.Version, UID: set.UID, Set: set.Namespace + "/" + set.Name, Since: now.Add(-12 * 24 * time.Hour),
 	}
 	for i := range 9 {
-		log.Rollouts = append(log.Rollouts, kept(fmt.Sprintf("%040x", 0xa1b2c3+i*0x98765), now.Add(time.Duration(i-11)*24*time.Hour)))
+		commit := fmt.Sprintf("%07x%033d", 0xa1b2c3d+i*0x98765, 0)
+		log.Rollouts = append(log.Rollouts, kept(commit, now.Add(time.Duration(i-11)*24*time.Hour)))
 	}
 	log.Rollouts = append(log.Rollouts, superseded(kept(fmt.Sprintf("%07x%033d", 0xbad1dea, 0), now.Add(-50*time.Hour))),
 		needed(kept(OldCommit, now.Add(-26*time.Hour))), underWay(kept(NewCommit, now.Add(-40*time.Minute))))
@@ -42,7 +43,8 @@ func kept(commit string, at time.Time) ledger.Rollout {
 	for i, minutes := range []time.Duration{0, 4, 34} {
 		began := at.Add(minutes * time.Minute)
 		s := ledger.Step{
-			Step: i + 1, Applications: 1, Done: 1, StartedAt: began.Add(5 * time.Second), CompletedAt: began.Add(2 * time.Minute),
+			Step: i + 1, Applications: 1, Done: 1, StartedAt: began.Add(5 * time.Second),
+			CompletedAt: began.Add(2 * time.Minute),
 		}
 		if i > 0 {
 			s.Waits = []ledger.Wait{{
@@ -89,7 +91,8 @@ func underWay(r ledger.Rollout) ledger.Rollout {
 	r.Result, r.EndedAt = "", time.Time{}
 	for i := 1; i < len(r.Steps); i++ {
 		r.Steps[i] = ledger.Step{Step: i + 1, Applications: 1, Waits: []ledger.Wait{{
-			Reason: "NotHealthy", For: "engineering-dev-guestbook (NotHealthy: Progressing)", Since: r.ComparedAt.Add(time.Minute),
+			Reason: "NotHealthy", For: "engineering-dev-guestbook (NotHealthy: Progressing)",
+			Since: r.ComparedAt.Add(time.Minute),
 		}}}
 	}
 	r.Steps[0].Done, r.Steps[0].CompletedAt = 0, time.Time{}
