@@ -152,6 +152,16 @@ func kept(t *testing.T, namespace string) {
 		"serve", "--ledger", "--installation=" + namespace + "/gate", "--application-namespaces=" + namespace,
 	}}}
 	g.Expect(shared.Admin.Create(t.Context(), gate)).To(Succeed())
+	// What somebody needs to find it, and to read it.
+	meta := metav1.ObjectMeta{Name: "history-" + namespace}
+	g.Expect(shared.Admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}},
+	}})).To(Succeed())
+	g.Expect(shared.Admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.Human}},
+	})).To(Succeed())
 }
 
 // edit changes an Application as Argo CD's controller does.

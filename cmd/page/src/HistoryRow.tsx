@@ -4,8 +4,8 @@ import { HistorySteps } from "./HistorySteps";
 import { lanesOfKept, firstOf, longestOf, notesOf, tookOf, waitTook } from "./kept";
 import { LaneBars } from "./LaneBars";
 import { Sign } from "./Sign";
-import { Age, Revisions, Text } from "./Text";
-import { duration, keptSign, keptWord } from "./words";
+import { Age, Text } from "./Text";
+import { duration, keptSign, keptWord, printable, short } from "./words";
 import type { KeptRollout } from "./wire";
 
 // HistoryRow is one rollout that was kept: what became of it, how long it took, and what it waited for longest.
@@ -17,7 +17,8 @@ export const HistoryRow = memo(function HistoryRow({ rollout: r }: { rollout: Ke
     <li className="sg-kept">
       <details onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary title={r.source}>
-          <Revisions of={[r.revision]} />
+          {/* The link is in the details: a summary is a control itself. */}
+          <span className="sg-revisions"><code title={printable(r.revision)}>{printable(short(r.revision))}</code></span>
           <span className="sg-past-verdict"><Result of={r} /></span>
           <span className="sg-past-time"><Age at={firstOf(r)} /> ago</span>
           <span className="sg-number"><span className="sg-hidden">{r.endedAt ? "took " : "until now "}</span>{tookOf(r, now)}</span>
