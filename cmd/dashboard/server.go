@@ -40,6 +40,8 @@ type Facts interface {
 	Explain(ctx context.Context, app types.NamespacedName) (*Explained, error)
 	Timeline(ctx context.Context, name types.NamespacedName) ([]audit.Rollout, error)
 	Act(ctx context.Context, a Action) Answer
+	// History reads what stepgate has kept of the past; nil if there is no such ApplicationSet.
+	History(ctx context.Context, name types.NamespacedName) (*History, error)
 }
 
 const (
@@ -84,6 +86,7 @@ func New(facts Facts, page fs.FS, host string, secrets Secrets, reached func()) 
 	api.HandleFunc("GET /api/rollouts/{namespace}/{name}", s.rollout)
 	api.HandleFunc("GET /api/applications/{namespace}/{name}", s.application)
 	api.HandleFunc("GET /api/timelines/{namespace}/{name}", s.timeline)
+	api.HandleFunc("GET /api/histories/{namespace}/{name}", s.history)
 	api.HandleFunc("POST /api/actions", s.act)
 	all := http.NewServeMux()
 	all.Handle("/api/", s.authenticated(api))
@@ -192,6 +195,20 @@ func (s *server) timeline(w http.ResponseWriter, r *http.Request) {
 	}
 	shown := all[:min(len(all), mostPast)]
 	WriteJSON(w, http.StatusOK, Timeline{Rollouts: append([]audit.Rollout{}, shown...), More: len(all) - len(shown)})
+}
+
+func (s *server) history(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), mostTime)
+	defer cancel()
+	h, err := s.facts.History(ctx, nameOf(r))
+	switch {
+	case err != nil:
+		fail(w, http.StatusBadGateway, err.Error())
+	case h == nil:
+		fail(w, http.StatusNotFound, "there is no ApplicationSet "+nameOf(r).String())
+	default:
+		WriteJSON(w, http.StatusOK, h)
+	}
 }
 
 func (s *server) act(w http.ResponseWriter, r *http.Request) {

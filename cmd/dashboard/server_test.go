@@ -14,11 +14,14 @@ import (
 	"testing/fstest"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	. "github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/history"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
 // facts are one rollout, of which a test says how far it is.
@@ -81,6 +84,21 @@ func (*facts) Timeline(context.Context, types.NamespacedName) ([]audit.Rollout, 
 	return make([]audit.Rollout, 23), nil
 }
 
+func (*facts) History(_ context.Context, name types.NamespacedName) (*History, error) {
+	switch name.Name {
+	case "guestbook":
+		return HistoryOf(&ledger.Log{Rollouts: []ledger.Rollout{
+			{Source: "https://github.com/example/shop  main", Revision: strings.Repeat("a", 40), Steps: []ledger.Step{}},
+			{Source: "https://example.com/charts shop 1.0.0", Revision: "1.0.0", Steps: []ledger.Step{}},
+		}}, nil, "stepgate", metav1.Now())
+	case "forbidden":
+		return HistoryOf(nil, history.ErrForbidden, "stepgate", metav1.Now())
+	case "away":
+		return HistoryOf(nil, errors.New("the API server does not answer"), "stepgate", metav1.Now())
+	}
+	return nil, nil
+}
+
 func (f *facts) Act(_ context.Context, a Action) Answer {
 	f.acted = append(f.acted, a)
 	return Answer{OK: true, Lines: []string{"done"}}
@@ -141,6 +159,9 @@ func TestWhoMayAsk(t *testing.T) {
 		"a path that there is not":             {path: "/api/secrets", want: 404},
 		"what the cluster does not answer":     {path: "/api/applications/argocd/dev", want: 502},
 		"a rollout that there is not":          {path: "/api/rollouts/argocd/other", want: 404},
+		"a history that there is not":          {path: "/api/histories/argocd/other", want: 404},
+		"a history that is not read":           {path: "/api/histories/argocd/away", want: 502},
+		"a history, without the key":           {path: "/api/histories/argocd/guestbook", header: map[string]string{"Cookie": ""}, want: 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -251,4 +272,24 @@ func TestATimelineIsShort(t *testing.T) {
 	g.Expect(json.NewDecoder(response.Body).Decode(&timeline)).To(Succeed())
 	g.Expect(timeline.Rollouts).To(HaveLen(20))
 	g.Expect(timeline.More).To(Equal(3))
+}
+
+// TestAHistory has its newest rollout first, with the addresses of commits, or says why there is none.
+func TestAHistory(t *testing.T) {
+	g := NewWithT(t)
+	s, _ := serve(t)
+	ask := func(name string) (h History) {
+		response := request(t, http.MethodGet, s.URL+"/api/histories/argocd/"+name, "", nil)
+		g.Expect(json.NewDecoder(response.Body).Decode(&h)).To(Succeed())
+		return h
+	}
+	h, commit := ask("guestbook"), strings.Repeat("a", 40)
+	g.Expect(h.Problem).To(BeEmpty())
+	g.Expect(h.Rollouts).To(HaveLen(2))
+	g.Expect(h.Rollouts[0].Revision).To(Equal("1.0.0"))
+	g.Expect(h.Commits).To(Equal(map[string]string{commit: "https://github.com/example/shop/commit/" + commit}))
+	h = ask("forbidden")
+	g.Expect(h.Problem).To(Equal("You may not read the history: ask for the right to get ConfigMaps in namespace " +
+		"stepgate."))
+	g.Expect(h.Rollouts).To(BeEmpty())
 }

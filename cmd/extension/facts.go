@@ -2,6 +2,7 @@ package extension
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/history"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
@@ -24,6 +26,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/slots"
 )
@@ -66,6 +69,9 @@ type Options struct {
 	Evidence judge.Evidence
 	// Slots tell who has a slot of a step, as read a moment ago; nil if nobody keeps maxUpdate.
 	Slots slots.Texts
+	// Log reads what stepgate keeps of the rollouts of an ApplicationSet, and Namespace is where it does.
+	Log       func(ctx context.Context, set types.UID) (*ledger.Log, error)
+	Namespace string
 	// Gated reports whether a namespace is gated.
 	Gated func(namespace string) bool
 	Clock clock.PassiveClock
@@ -189,6 +195,19 @@ func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, err
 	return &dashboard.Explained{
 		Explanation: x, Verdict: x.Verdict(), Lines: x.Lines(screen.Screen{Width: explainWidth}, f.Clock.Now()),
 	}, nil
+}
+
+// history is what stepgate keeps of the rollouts of the ApplicationSet.
+func (f *Facts) history(ctx context.Context, a asked) (*dashboard.History, error) {
+	if a.app.FollowsAlone() {
+		return dashboard.NoHistory("stepgate keeps the history of ApplicationSets only.", f.now()), nil
+	}
+	log, err := f.Log(ctx, types.UID(a.set.UID))
+	if errors.Is(err, history.ErrForbidden) {
+		return dashboard.NoHistory("stepgate's reporter may not get ConfigMaps in namespace "+f.Namespace+
+			": its chart gives it this right where config.ledger is true.", f.now()), nil
+	}
+	return dashboard.HistoryOf(log, err, f.Namespace, f.now())
 }
 
 func (f *Facts) question(ctx context.Context, name types.NamespacedName) (q rollout.Question, err error) {

@@ -41,6 +41,9 @@ func New(facts *Facts, tokens Tokens, log logr.Logger) http.Handler {
 	mux.HandleFunc("GET /api/v1/explanation", s.answer(func(ctx context.Context, a asked) (any, error) {
 		return facts.explain(ctx, a)
 	}))
+	mux.HandleFunc("GET /api/v1/history", s.answer(func(ctx context.Context, a asked) (any, error) {
+		return facts.history(ctx, a)
+	}))
 	all := http.NewServeMux()
 	all.Handle("/", s.guard(tokens.mayRead, mux))
 	if facts.Writes != nil {

@@ -32,6 +32,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -48,6 +49,7 @@ type world struct {
 	unlisted bool
 	token    string
 	presence settings.Presence
+	log      func() (*ledger.Log, error)
 }
 
 func (w *world) Application(name types.NamespacedName) *argocd.Projection { return w.apps[name] }
@@ -117,7 +119,8 @@ func started(app *argo.Application) *argo.Application {
 func (w *world) serve(objects client.Reader) http.Handler {
 	return New(NewFacts(Options{
 		Config: w.config(), Known: w, Objects: objects, Gated: func(namespace string) bool { return namespace == "argocd" },
-		Clock: clocktesting.NewFakePassiveClock(now),
+		Clock: clocktesting.NewFakePassiveClock(now), Namespace: "stepgate",
+		Log: func(context.Context, types.UID) (*ledger.Log, error) { return w.log() },
 	}), Tokens{Read: w.token}, logr.Discard())
 }
 
@@ -233,7 +236,7 @@ func TestWhoMayAsk(t *testing.T) {
 				tc.before(w)
 			}
 			handler := w.serve(w.objects)
-			for _, path := range []string{"/api/v1/rollout", "/api/v1/status", "/api/v1/explanation"} {
+			for _, path := range []string{"/api/v1/rollout", "/api/v1/status", "/api/v1/explanation", "/api/v1/history"} {
 				answer := ask(t, handler, http.MethodGet, path, tc.headers.Clone())
 				g.Expect(answer.Code).To(Equal(tc.code), path)
 				g.Expect(answer.Body.String()).To(MatchJSON(mustJSON(dashboard.Failure{Error: tc.text})), path)

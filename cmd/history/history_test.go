@@ -2,19 +2,11 @@ package history
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
@@ -87,51 +79,4 @@ func TestScreens(t *testing.T) {
 	g.Expect(page.String()).NotTo(Or(ContainSubstring("<b>"), ContainSubstring("\u202e")))
 	g.Expect(table.String()).To(ContainSubstring(",'=alice 2026-11-30T12:11:00Z,"), "no formula")
 	g.Expect(Text(screen.Screen{Width: 80}, told(), 1)).To(ContainElement("  and 2 older; --limit 0 shows all"))
-}
-
-// TestRead reads what a Writer has written, and nothing else.
-func TestRead(t *testing.T) {
-	log := told().ApplicationSets[0]
-	text, err := ledger.EncodeLog(log)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	object := func(rollouts []byte, edit func(*corev1.ConfigMap)) *corev1.ConfigMap {
-		m := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "stepgate", Name: "stepgate-ledger-guestbook-uid-0", Labels: map[string]string{ledger.Label: "guestbook-uid"},
-			},
-			BinaryData: map[string][]byte{ledger.RolloutsKey: rollouts},
-		}
-		if edit != nil {
-			edit(m)
-		}
-		return m
-	}
-	for name, tc := range map[string]struct {
-		objects []runtime.Object
-		wants   error
-	}{
-		"written":               {[]runtime.Object{object(text, nil)}, nil},
-		"no ConfigMap":          {nil, ErrNoLog},
-		"no log yet":            {[]runtime.Object{object(nil, nil)}, ErrNoLog},
-		"cut off":               {[]runtime.Object{object(text[:30], nil)}, ledger.ErrUnreadable},
-		"of somebody else":      {[]runtime.Object{object(text, func(m *corev1.ConfigMap) { m.Labels[ledger.Label] = "x" })}, ErrNoLog},
-		"not gzip, from a user": {[]runtime.Object{object([]byte("{}"), nil)}, ledger.ErrUnreadable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			found, err := Read(context.Background(), fake.NewClientset(tc.objects...), "stepgate", "guestbook-uid")
-			if tc.wants != nil {
-				g.Expect(err).To(MatchError(tc.wants))
-				return
-			}
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(found).To(Equal(log))
-		})
-	}
-	refuses := fake.NewClientset()
-	refuses.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", nil)
-	})
-	_, err = Read(context.Background(), refuses, "stepgate", "guestbook-uid")
-	NewWithT(t).Expect(apierrors.IsForbidden(err)).To(BeTrue())
 }

@@ -13,8 +13,19 @@ import (
 	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
-// ErrNoLog says that the ledger has no log of an ApplicationSet.
-var ErrNoLog = errors.New("the ledger has no rollout of it")
+// Why there is no log, beside ledger.ErrVersion and ledger.ErrUnreadable.
+var (
+	// ErrNoGate says that no installation of stepgate is known.
+	ErrNoGate = errors.New("no installation of stepgate was found")
+	// ErrOff says that the installation keeps no ledger.
+	ErrOff = errors.New("stepgate keeps no ledger")
+	// ErrNoLedger says that there is no ledger of the ApplicationSet.
+	ErrNoLedger = errors.New("stepgate has no ledger of the ApplicationSet")
+	// ErrNoLog says that the ledger has no log.
+	ErrNoLog = errors.New("the ledger has no log of rollouts")
+	// ErrForbidden says that whoever asks may not read the ledger.
+	ErrForbidden = errors.New("the ledger may not be read")
+)
 
 // page is how many ConfigMaps are read at a time: each has up to 1 MiB.
 const page = 20
@@ -27,7 +38,10 @@ func ReadAll(
 	options := metav1.ListOptions{LabelSelector: ledger.Label, Limit: page}
 	for {
 		list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, options)
-		if err != nil {
+		switch {
+		case apierrors.IsForbidden(err):
+			return nil, nil, fmt.Errorf("%w: %w", ErrForbidden, err)
+		case err != nil:
 			return nil, nil, fmt.Errorf("list the ConfigMaps of the ledger in namespace %s: %w", namespace, err)
 		}
 		for i := range list.Items {
@@ -46,24 +60,31 @@ func ReadAll(
 	}
 }
 
-// Read reads the log of an ApplicationSet from stepgate's namespace. The error is ErrNoLog if there is none, ErrVersion or
-// ErrUnreadable of package ledger if it counts for nothing, or that of the API server.
-func Read(ctx context.Context, client kubernetes.Interface, namespace string, set types.UID) (*ledger.Log, error) {
+// Read reads the log of an ApplicationSet. namespace is stepgate's own.
+func Read(
+	ctx context.Context, client kubernetes.Interface, namespace string, set types.UID,
+) (*ledger.Log, error) {
 	name := ledger.ID{Set: set}.Name()
-	object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, ErrNoLog
+		return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, name, ErrNoLedger)
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("%w: %w", ErrForbidden, err)
 	case err != nil:
-		return nil, fmt.Errorf("get ConfigMap %s of namespace %s: %w", name, namespace, err)
+		return nil, fmt.Errorf("get ConfigMap %s/%s: %w", namespace, name, err)
 	}
-	o, ours := ledger.ObjectOf(object)
-	if !ours || len(o.Rollouts) == 0 {
-		return nil, ErrNoLog
+	o, ours := ledger.ObjectOf(found)
+	switch {
+	case !ours:
+		return nil, fmt.Errorf("ConfigMap %s/%s: %w: its label is missing or of another ApplicationSet", namespace, name,
+			ledger.ErrUnreadable)
+	case len(o.Rollouts) == 0:
+		return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, name, ErrNoLog)
 	}
 	log, err := ledger.DecodeLog(o.Rollouts, set)
 	if err != nil {
-		return nil, fmt.Errorf("ConfigMap %s of namespace %s: %w", name, namespace, err)
+		return nil, fmt.Errorf("the log of ConfigMap %s/%s: %w", namespace, name, err)
 	}
 	return log, nil
 }

@@ -15,14 +15,23 @@ var commit = regexp.MustCompile("^[0-9a-f]{40}([0-9a-f]{24})?$")
 func (r *Rollout) Commits() map[string]string {
 	all := map[string]string{}
 	for _, s := range r.sources {
-		if _, known := all[s.Revision]; known || !commit.MatchString(s.Revision) {
+		if _, known := all[s.Revision]; known {
 			continue
 		}
-		if address := commitURL(s.Key); address != "" {
-			all[s.Revision] = address + s.Revision
+		if address := CommitURL(s); address != "" {
+			all[s.Revision] = address
 		}
 	}
 	return all
+}
+
+// CommitURL is the address at which a browser shows the commit of a source; empty if that is not known, or it is none.
+func CommitURL(s policy.Source) string {
+	address := commitURL(s.Key)
+	if address == "" || !commit.MatchString(s.Revision) {
+		return ""
+	}
+	return address + s.Revision
 }
 
 // commitPaths are where the hosts of repositories show commits, by a part of the name of the host.

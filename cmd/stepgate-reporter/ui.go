@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/cmd/extension"
 	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/history"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/serve"
 	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/slots"
 )
 
@@ -35,20 +40,24 @@ func (p *parts) ui() (serve.Endpoint, error) {
 	if err != nil {
 		return e, err
 	}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return e, err
+	}
+	namespace := o.Installation.Namespace()
 	options := extension.Options{
 		Config: p.config, Known: p.known, Objects: objects, Gated: o.Gate.Namespaces.Gated, Clock: clock.RealClock{},
-		Evidence: evidence.Watched{Watch: p.evidence.Watch},
+		Evidence: evidence.Watched{Watch: p.evidence.Watch}, Namespace: namespace,
+		Log: func(ctx context.Context, set types.UID) (*ledger.Log, error) {
+			return history.Read(ctx, clientset, namespace, set)
+		},
 	}
 	if o.UI.ActTokenFile != "" {
 		options.Writes = objects
 	}
 	if p.config.MaxUpdate {
-		clientset, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return e, err
-		}
 		options.Slots = slots.NewRecent(slots.ConfigMaps{
-			Client: clientset.CoreV1().ConfigMaps(o.Installation.Namespace()),
+			Client: clientset.CoreV1().ConfigMaps(namespace),
 		}, clock.RealClock{})
 	}
 	e.Address = o.UI.Address

@@ -299,6 +299,25 @@ func (b *board) Timeline(ctx context.Context, name types.NamespacedName) ([]audi
 	return report.ApplicationSets[0].Rollouts, nil
 }
 
+// History implements dashboard.Facts.
+func (b *board) History(ctx context.Context, name types.NamespacedName) (*dashboard.History, error) {
+	known := b.known.Load()
+	if known == nil {
+		return nil, nil
+	}
+	set, _ := known.Set(name)
+	if set == nil {
+		return nil, nil
+	}
+	gate := b.gates.Load().of(name.Namespace)
+	log, err := gate.log(ctx, b.clients.Clientset, types.UID(set.UID))
+	h, err := dashboard.HistoryOf(log, err, gate.namespace, metav1.Now())
+	if err != nil {
+		return nil, b.explained(b.cmd, err)
+	}
+	return h, nil
+}
+
 // texts are the lines of what a command has printed.
 func texts(printed string) []string {
 	return strings.Split(strings.TrimSpace(printed), "\n")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/stepgate/stepgate/cmd/history"
 	"github.com/stepgate/stepgate/cmd/kube"
 )
 
@@ -45,4 +46,28 @@ func TestTheDashboardReadsTheSettingsAgain(t *testing.T) {
 	})
 	b.readSettings(t.Context())
 	g.Expect(b.gate().by).To(Equal("the settings of Deployment stepgate/stepgate"))
+}
+
+// TestWhereTheHistoryIs: in the namespace of the installation that gates a namespace, if it keeps a ledger.
+func TestWhereTheHistoryIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want error
+	}{
+		"no installation": {want: history.ErrNoGate},
+		"no ledger":       {args: []string{"--installation=stepgate/stepgate"}, want: history.ErrOff},
+		"nothing kept":    {args: []string{"--installation=stepgate/stepgate", "--ledger"}, want: history.ErrNoLedger},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			clientset := fake.NewClientset()
+			if tc.args != nil {
+				clientset = fake.NewClientset(deployment(tc.args...))
+			}
+			gate := installation(t.Context(), clientset, "argocd")
+			_, err := gate.log(t.Context(), clientset, "set")
+			g.Expect(err).To(MatchError(tc.want))
+			g.Expect(history.Missing(err, gate.namespace)).NotTo(BeEmpty())
+		})
+	}
 }

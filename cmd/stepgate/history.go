@@ -3,14 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -159,35 +157,22 @@ type kept struct {
 
 // log is the log of an ApplicationSet that a gate gates, or why there is none.
 func (r *readers) log(ctx context.Context, gate *installed, set types.UID) (*ledger.Log, string) {
-	switch {
-	case !gate.exists:
-		return nil, "no installation of stepgate was found that gates this namespace"
-	case gate.ledger == "":
-		return nil, "its ledger is off (--ledger=false), so nothing is written down"
-	}
-	log, err := r.of(ctx, gate.ledger, set)
-	switch {
-	case errors.Is(err, history.ErrNoLog):
-		return nil, "nothing is written down yet: stepgate writes some seconds after it first sees an ApplicationSet with steps"
-	case apierrors.IsForbidden(err):
-		return nil, err.Error() + "; ask for the right to get and list configmaps in namespace " + gate.ledger
-	case errors.Is(err, ledger.ErrVersion):
-		return nil, err.Error() + "; use the stepgate of the version that is installed"
-	case err != nil:
-		return nil, err.Error() + "; stepgate doctor says what to do"
+	log, err := r.of(ctx, gate, set)
+	if err != nil {
+		return nil, cmp.Or(history.Missing(err, gate.namespace), err.Error())
 	}
 	return log, ""
 }
 
-func (r *readers) of(ctx context.Context, namespace string, set types.UID) (*ledger.Log, error) {
-	if r.one {
-		return history.Read(ctx, r.clients.Clientset, namespace, set)
+func (r *readers) of(ctx context.Context, gate *installed, set types.UID) (*ledger.Log, error) {
+	if r.one || gate.namespace == "" || !gate.ledger {
+		return gate.log(ctx, r.clients.Clientset, set)
 	}
-	k := r.read[namespace]
+	k := r.read[gate.namespace]
 	if k == nil {
 		k = &kept{}
-		k.logs, k.problems, k.err = history.ReadAll(ctx, r.clients.Clientset, namespace)
-		r.read[namespace] = k
+		k.logs, k.problems, k.err = history.ReadAll(ctx, r.clients.Clientset, gate.namespace)
+		r.read[gate.namespace] = k
 	}
 	if k.logs[set] != nil {
 		return k.logs[set], nil

@@ -7,13 +7,16 @@ import (
 
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/history"
 	"github.com/stepgate/stepgate/cmd/presence"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/expression"
+	"github.com/stepgate/stepgate/webhook/ledger"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -28,8 +31,9 @@ type installed struct {
 	argocd string
 	// slots is the namespace in which it keeps the slots of steps; empty if it keeps none.
 	slots string
-	// ledger is the namespace of its ledger; empty if it keeps none.
-	ledger string
+	// namespace is its own; empty if none was found. ledger says that it keeps a ledger there.
+	namespace string
+	ledger    bool
 	// kinds are the kinds of objects that it reads as evidence.
 	kinds evidence.Kinds
 	// exists says that an installation was found.
@@ -116,18 +120,16 @@ func configured(d *appsv1.Deployment) *installed {
 		gate := defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s",
 			d.Namespace, d.Name, err))
 		gate.deployment, gate.gates = d, o.Gate.Namespaces.Gated
+		gate.namespace, gate.ledger = o.Installation.Namespace(), o.Ledger
 		return &gate
 	}
 	gate := &installed{
 		config: config, projects: o.Gate.Projects(), argocd: o.Gate.ArgoCD(), kinds: o.Verify.Kinds(),
 		by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
-		deployment: d, gates: o.Gate.Namespaces.Gated,
+		deployment: d, gates: o.Gate.Namespaces.Gated, namespace: o.Installation.Namespace(), ledger: o.Ledger,
 	}
 	if config.MaxUpdate {
 		gate.slots = o.Installation.Namespace()
-	}
-	if o.Ledger {
-		gate.ledger = o.Installation.Namespace()
 	}
 	return gate
 }
@@ -158,4 +160,15 @@ func flagsOf(d *appsv1.Deployment) (*flags.Options, bool) {
 		return o, f.Parse(container.Args[at+1:]) == nil
 	}
 	return nil, false
+}
+
+// log is what the installation keeps of the rollouts of an ApplicationSet.
+func (i *installed) log(ctx context.Context, clientset kubernetes.Interface, set types.UID) (*ledger.Log, error) {
+	switch {
+	case i.namespace == "":
+		return nil, history.ErrNoGate
+	case !i.ledger:
+		return nil, history.ErrOff
+	}
+	return history.Read(ctx, clientset, i.namespace, set)
 }

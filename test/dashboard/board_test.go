@@ -7,6 +7,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,6 +133,35 @@ func gated(t *testing.T, namespace string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(replica.Kill)
 	g.Expect(replica.WaitReady(t.Context())).To(Succeed())
+}
+
+// kept writes the history of the ApplicationSet guestbook, and the Deployment that says where it is: in its own namespace.
+func kept(t *testing.T, namespace string) {
+	t.Helper()
+	g := NewWithT(t)
+	set := &argo.ApplicationSet{}
+	g.Expect(shared.Admin.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "guestbook"}, set)).To(Succeed())
+	history, err := guestbook.Kept(set, namespace, time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(shared.Admin.Create(t.Context(), history)).To(Succeed())
+	labels := map[string]string{"app.kubernetes.io/part-of": "stepgate", "app.kubernetes.io/component": "webhook"}
+	gate := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gate", Labels: labels}}
+	gate.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	gate.Spec.Template.Labels = labels
+	gate.Spec.Template.Spec.Containers = []corev1.Container{{Name: "webhook", Image: "stepgate", Args: []string{
+		"serve", "--ledger", "--installation=" + namespace + "/gate", "--application-namespaces=" + namespace,
+	}}}
+	g.Expect(shared.Admin.Create(t.Context(), gate)).To(Succeed())
+	// What somebody needs to find it, and to read it.
+	meta := metav1.ObjectMeta{Name: "history-" + namespace}
+	g.Expect(shared.Admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}},
+	}})).To(Succeed())
+	g.Expect(shared.Admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.Human}},
+	})).To(Succeed())
 }
 
 // edit changes an Application as Argo CD's controller does.

@@ -105,6 +105,44 @@ func TestOneRollout(t *testing.T) {
 	b.Expect(b.Text("main")).To(ContainSubstring("Last rollouts"))
 }
 
+// TestTheHistory shows the first ten rollouts, and the others after a click, at each width.
+func TestTheHistory(t *testing.T) {
+	write(t, "past", mixed())
+	kept(t, "past")
+	b := serve(t, "past", cluster.Human)
+	for _, tab := range []browser.Tab{desk, {Width: 1024, Height: 768}, {Width: 390, Height: 844, Dark: true}} {
+		b.open(tab, "guestbook")
+		b.Sees("button:text-is('Show 2 more')")
+		b.Expect(b.Count(".sg-kept")).To(Equal(10))
+		b.Expect(b.Text(".sg-kept")).To(And(ContainSubstring("under way"), ContainSubstring("step 2 waited 39m")))
+		b.Expect(b.Text(".sg-kept:nth-child(2)")).To(And(ContainSubstring("complete"), ContainSubstring("1 failure")))
+		b.Expect(b.Text(".sg-kept:nth-child(3)")).To(ContainSubstring("superseded"))
+		b.wellFormed()
+		b.Click(".sg-kept:nth-child(2) .sg-past-verdict")
+		b.Sees("text=approved by alice@example.com")
+		b.Expect(b.Text(".sg-kept:nth-child(2)")).To(And(
+			ContainSubstring("started by hand by bob"), ContainSubstring("jobs.v1.batch/smoke says yes: 2 of 2 succeeded"),
+			ContainSubstring("its sync has failed"), ContainSubstring("repaired after 4m"), ContainSubstring("INC-1234"),
+			ContainSubstring("28m for step 3 is not approved (NotApproved)"),
+		))
+		b.Expect(b.Count(".sg-kept a[href^='https://github.com/infra-team/cluster-deployments/commit/']")).
+			To(Equal(1), "of the one that is open")
+		b.wellFormed()
+		b.Click("button:text-is('Show 2 more')")
+		b.Expect(b.Count(".sg-kept")).To(Equal(12))
+		b.Sees(".sg-kept:nth-child(11) summary:focus")
+	}
+}
+
+// TestWithoutAHistory the page says why, and what to do.
+func TestWithoutAHistory(t *testing.T) {
+	write(t, "no-past", mixed())
+	b := serve(t, "no-past", cluster.Human)
+	b.open(desk, "guestbook")
+	b.Sees("text=It is not known where the history is")
+	b.wellFormed()
+}
+
 // TestNoHTMLOfTheClusterIsRendered of a message of Argo CD, which whoever deploys may choose.
 func TestNoHTMLOfTheClusterIsRendered(t *testing.T) {
 	c := mixed()

@@ -11,10 +11,17 @@ import (
 func TestPictures(t *testing.T) {
 	write(t, "shop", waitsForApproval())
 	gated(t, "shop")
+	kept(t, "shop")
 	b := serve(t, "shop", cluster.Human)
 	for name, show := range map[string]func(){
 		"all":     func() { b.Sees("tbody tr >> text=is not approved") },
 		"rollout": func() { b.Sees("text=Last rollouts") },
+		"history": func() {
+			b.Sees("text=Show 2 more")
+			b.Click(".sg-kept:nth-child(2) .sg-past-verdict")
+			b.Sees("text=approved by alice@example.com")
+			b.Evaluate("document.getElementById('sg-history').scrollIntoView()", nil)
+		},
 		"panel": func() {
 			b.Click("[data-tile='prod']")
 			b.Sees("[role=dialog] >> text=is held now")

@@ -53,6 +53,17 @@ func TestInABrowser(t *testing.T) {
 					v.Sees("text=A sync by the ApplicationSet controller")
 					v.inOrder()
 				})
+				t.Run("the history of an ApplicationSet", func(t *testing.T) {
+					v := open(t, react, "/?view=tab", theme, 900)
+					v.Sees("text=Show 2 more")
+					v.Click(".sg-kept:nth-child(2) summary .sg-past-verdict")
+					v.Sees("text=approved by alice@example.com")
+					v.inOrder()
+					v.Evaluate("document.getElementById('sg-history').scrollIntoView()", nil)
+					v.Compare(pictureOf("history", theme))
+					v.Click("text=Show 2 more")
+					v.Expect(v.Count(".sg-kept")).To(Equal(12))
+				})
 				t.Run("the page of all rollouts", func(t *testing.T) {
 					v := open(t, react, "/stepgate?view=page", theme, 192)
 					v.Sees("text=engineering-dev-guestbook (NotHealthy: Progressing)")
@@ -75,7 +86,7 @@ func TestInABrowser(t *testing.T) {
 		}
 	}
 	b := browser.Start(t)
-	for _, view := range []string{"tab", "page", "item"} {
+	for _, view := range []string{"tab", "history", "page", "item"} {
 		b.TellsApart(pictureOf(view, "light"), pictureOf(view, "dark"))
 	}
 }

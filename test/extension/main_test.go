@@ -108,6 +108,9 @@ func start(ctx context.Context, o argocd.Options) error {
 	if err != nil {
 		return err
 	}
+	if err := keep(ctx); err != nil {
+		return err
+	}
 	reporter, err := installed.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token,
 		"--ui-act-token-file="+act)
 	if err != nil {
@@ -240,6 +243,23 @@ func play(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// keep writes the history of the rollout as the gate does, which alone may.
+func keep(ctx context.Context) error {
+	set := &argo.ApplicationSet{}
+	if err := shared.Admin.Get(ctx, client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: "guestbook"}, set); err != nil {
+		return err
+	}
+	kept, err := guestbook.Kept(set, "stepgate", time.Now())
+	if err != nil {
+		return err
+	}
+	gate, err := shared.Client("system:serviceaccount:stepgate:stepgate")
+	if err != nil {
+		return err
+	}
+	return gate.Create(ctx, kept)
 }
 
 // said is what `stepgate get` prints.

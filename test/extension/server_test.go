@@ -150,6 +150,10 @@ func TestTheAnswersThroughArgoCD(t *testing.T) {
 	ask(t, "explanation", &x)
 	g.Expect(x.Explanation.Blockers).NotTo(BeEmpty())
 	g.Expect(x.Verdict).To(Equal(x.Explanation.Verdict()))
+	var h dashboard.History
+	ask(t, "history", &h)
+	g.Expect(h.Problem).To(BeEmpty())
+	g.Expect(h.Rollouts).To(HaveLen(12))
 }
 
 func ask(t *testing.T, path string, into any) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/extension"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/ledger"
 )
 
 // wirePage has the types of the JSON that the dashboard's page gets and sends.
@@ -27,12 +28,17 @@ var unions = map[reflect.Type][]string{
 		rollout.NotGated, rollout.Idle, rollout.Running),
 	reflect.TypeFor[audit.Verdict]():  union(audit.OutOfOrder, audit.ByHand, audit.Unclear, audit.InOrder, audit.OneStep),
 	reflect.TypeFor[audit.Outcome]():  union(audit.Succeeded, audit.Failed, audit.Running),
+	reflect.TypeFor[ledger.Result]():  union(ledger.Complete, ledger.Superseded),
 	reflect.TypeFor[dashboard.Verb](): union(dashboard.Pause, dashboard.Resume, dashboard.Approve, dashboard.Refresh),
 }
 
 // named are the types with another name in TypeScript, where two packages have the same.
 var named = map[reflect.Type]string{
 	reflect.TypeFor[audit.Rollout](): "PastRollout", reflect.TypeFor[audit.Outcome](): "SyncOutcome",
+	reflect.TypeFor[ledger.Rollout](): "KeptRollout", reflect.TypeFor[ledger.Step](): "KeptStep",
+	reflect.TypeFor[ledger.Result](): "KeptResult", reflect.TypeFor[ledger.Wait](): "KeptWait",
+	reflect.TypeFor[ledger.Failure](): "KeptFailure", reflect.TypeFor[ledger.Approval](): "KeptApproval",
+	reflect.TypeFor[ledger.Evidence](): "KeptEvidence", reflect.TypeFor[ledger.Bypass](): "KeptBypass",
 }
 
 func union[T ~string](all ...T) []string {
@@ -54,8 +60,8 @@ func wireTypes() string {
 	w := &wire{texts: map[string]string{}}
 	for _, root := range []reflect.Type{
 		reflect.TypeFor[dashboard.Overview](), reflect.TypeFor[dashboard.Detail](), reflect.TypeFor[dashboard.Explained](),
-		reflect.TypeFor[dashboard.Timeline](), reflect.TypeFor[dashboard.Action](), reflect.TypeFor[dashboard.Answer](),
-		reflect.TypeFor[dashboard.Failure](), reflect.TypeFor[extension.Status](),
+		reflect.TypeFor[dashboard.Timeline](), reflect.TypeFor[dashboard.History](), reflect.TypeFor[dashboard.Action](),
+		reflect.TypeFor[dashboard.Answer](), reflect.TypeFor[dashboard.Failure](), reflect.TypeFor[extension.Status](),
 	} {
 		w.of(root)
 	}
@@ -123,7 +129,7 @@ func (w *wire) fields(t reflect.Type) (lines []string) {
 			continue
 		}
 		optional, null := "", ""
-		if strings.Contains(options, "omitempty") {
+		if strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero") {
 			optional = "?"
 		} else if f.Type.Kind() == reflect.Slice {
 			null = " | null"

@@ -23,9 +23,9 @@ func TestHistory(t *testing.T) {
 		r.Expect(a.code).To(Equal(2), a.out)
 		r.Expect(a.err).To(ContainSubstring(want))
 	}
-	says("no installation of stepgate was found that gates this namespace")
+	says("none of stepgate gates this namespace")
 	r.deployment("--ledger", "--installation="+r.namespace+"/stepgate")
-	says("nothing is written down yet", "guestbook")
+	says("has kept nothing of this ApplicationSet yet", "guestbook")
 	says(`no ApplicationSet "nobody" in namespace `+r.namespace, "nobody")
 	says("--limit: -1 is less than 0", "--limit=-1")
 	r.Expect(r.ask("history", "--allow-empty").code).To(Equal(0))
@@ -75,6 +75,6 @@ func TestHistory(t *testing.T) {
 
 	part.BinaryData[ledger.RolloutsKey] = text[:40]
 	r.Expect(shared.Admin.Update(r.ctx, part)).To(Succeed())
-	says("stepgate doctor says what to do")
+	says("The history cannot be read, and stepgate begins it anew")
 	r.Expect(r.ask("audit", "--allow-empty").code).To(Equal(0), "an audit does without")
 }

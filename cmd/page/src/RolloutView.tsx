@@ -5,6 +5,7 @@ import { ApplicationPanel } from "./ApplicationPanel";
 import { Banner } from "./Banner";
 import { ask, type Wanted } from "./actions";
 import { CommitsContext } from "./commits";
+import { HistorySection } from "./HistorySection";
 import { Needs } from "./Needs";
 import { useParameter } from "./route";
 import { RolloutHeader } from "./RolloutHeader";
@@ -35,6 +36,7 @@ export function RolloutView({ namespace, name }: { namespace: string; name: stri
           <Needs detail={detail} may={may} act={setWanted} />
           <Steps detail={detail} mayAnnotate={may.annotate} open={setOpened} act={setWanted} />
           <Unselected names={detail.rollout.unselected} />
+          {!detail.rollout.alone && detail.rollout.phase !== "NoSteps" && <HistorySection rollout={detail.rollout} />}
           {!detail.rollout.alone && <TimelineSection namespace={namespace} name={name} phase={detail.rollout.phase} />}
           {opened && (
             <ApplicationPanel

@@ -1,8 +1,9 @@
 import { memo, useMemo, useState } from "react";
+import { LaneBars } from "./LaneBars";
 import { SyncTable } from "./SyncTable";
 import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
-import { lanesOf, spanOf, type Lane } from "./lanes";
+import { lanesOf, spanOf } from "./lanes";
 import { duration, verdictSign, verdictWord } from "./words";
 import type { PastRollout } from "./wire";
 
@@ -24,39 +25,13 @@ export const TimelineRow = memo(function TimelineRow({ rollout: r, steps }: { ro
           <span className="sg-past-time"><Moment at={r.beganAt} /></span>
           <span className="sg-number">{r.endedAt ? duration(span.to - span.from) : "runs"}</span>
           <span className="sg-past-who"><Text>{whoOf(r)}</Text></span>
-          <Lanes lanes={lanes} />
+          <LaneBars lanes={lanes} />
         </summary>
         {open && <SyncTable rollout={r} />}
       </details>
     </li>
   );
 });
-
-const height = 8;
-const gap = 3;
-
-function Lanes({ lanes }: { lanes: Lane[] }) {
-  const whole = lanes.length * (height + gap) - gap;
-  return (
-    <svg
-      className="sg-lanes" role="img" aria-label={lanes.map((l) => l.text).join("; ")} viewBox={`0 0 1000 ${whole}`}
-      preserveAspectRatio="none" style={{ height: whole }}
-    >
-      {lanes.map((lane, i) => (
-        <g key={lane.step}>
-          <title>{lane.text}</title>
-          <rect className="sg-lane" y={i * (height + gap)} width="1000" height={height} />
-          {lane.bars.map((bar, k) => (
-            <rect
-              key={k} className={`sg-past-${bar.kind}`} y={i * (height + gap)} height={height} x={bar.from * 1000}
-              width={Math.max(4, (bar.to - bar.from) * 1000)}
-            />
-          ))}
-        </g>
-      ))}
-    </svg>
-  );
-}
 
 // whoOf names the users; most syncs are started by Argo CD itself.
 function whoOf(r: PastRollout): string {

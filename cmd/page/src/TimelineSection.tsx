@@ -1,23 +1,11 @@
 import { useMemo } from "react";
+import { Legend } from "./Legend";
 import { TimelineRow } from "./TimelineRow";
 import { Text } from "./Text";
 import { useAsked, useSource, type Source } from "./source";
 import type { Phase } from "./wire";
 
 const legend = [["good", "synced"], ["early", "too early"], ["failed", "failed"], ["running", "runs"]] as const;
-
-function Legend() {
-  return (
-    <p className="sg-legend">
-      <span>One line for each step:</span>
-      {legend.map(([kind, word]) => (
-        <span key={kind}>
-          <svg viewBox="0 0 14 8" aria-hidden="true"><rect className={`sg-past-${kind}`} width="14" height="8" /></svg>{word}
-        </span>
-      ))}
-    </p>
-  );
-}
 
 // TimelineSection are the last rollouts. They are asked for at the beginning, and when the phase changes.
 export function TimelineSection(props: { namespace: string; name: string; phase: Phase }) {
@@ -40,7 +28,7 @@ function LastRollouts({ namespace, name, phase, timeline }: Props) {
   );
   return (
     <section className="sg-timeline" aria-labelledby="sg-timeline">
-      <div className="sg-bar"><h2 id="sg-timeline">Last rollouts</h2>{rollouts.length > 0 && <Legend />}</div>
+      <div className="sg-bar"><h2 id="sg-timeline">Last rollouts</h2>{rollouts.length > 0 && <Legend of={legend} />}</div>
       {asked.error && <p className="sg-note"><Text>{asked.error}</Text></p>}
       {!asked.value && !asked.error && <p className="sg-empty">Reading the records…</p>}
       {asked.value && rollouts.length === 0 && <p className="sg-empty">No rollout is on record.</p>}

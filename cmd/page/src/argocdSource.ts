@@ -1,7 +1,7 @@
 import { alone, askStepgate, families, haveDone, mayAct, namesOf, theCommit, theSet, theSubject, type Family, type Subject } from "./argocd";
 import { poll, shared } from "./polled";
 import { Failed, type Listen, type Source, type Stop } from "./source";
-import type { Detail, Explained, Overview, Row, Status } from "./wire";
+import type { Detail, Explained, History, Overview, Row, Status } from "./wire";
 
 const rolloutEvery = 5_000;
 const overviewEvery = 30_000;
@@ -46,12 +46,23 @@ export function argocdSource(find: Find): Source {
       return one(listen);
     },
     explain: async (namespace, name) => askStepgate<Explained>("explanation", await theSubject(namespace, name)),
+    history: async (namespace, name) => historyOf(await find(namespace, name)),
     act: async (action) => firstOf(await find(action.namespace, action.name), (s) => haveDone(action, s)),
     commit: theCommit,
     argocd: new URL(".", document.baseURI).href.replace(/\/$/, ""),
     href: (namespace, name) =>
       `${window.location.pathname}${window.location.search}#/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`,
   };
+}
+
+// historyOf asks for the history. A reporter that is older than this extension knows nothing of it.
+async function historyOf(subjects: Subject[]): Promise<History> {
+  try {
+    return await firstOf(subjects, (s) => askStepgate<History>("history", s));
+  } catch (error) {
+    if (!(error instanceof Failed) || error.status !== 404) throw error;
+    throw new Failed(404, "stepgate's reporter is older than this extension, and knows no history: upgrade stepgate.");
+  }
 }
 
 // firstOf is the first answer that has facts.

@@ -1,7 +1,7 @@
 import { poll } from "./polled";
 import { hrefOf } from "./route";
 import { Failed, type Source } from "./source";
-import type { Action, Answer, Detail, Explained, Failure, Overview, Timeline } from "./wire";
+import type { Action, Answer, Detail, Explained, Failure, History, Overview, Timeline } from "./wire";
 
 // every is how often a tab asks whether something has changed. The server judges once per change, for all tabs.
 const every = 1_000;
@@ -37,6 +37,7 @@ export function httpSource(refused: () => void): Source {
     rollout: (namespace, name, listen) => poll(every, changes<Detail>(pathOf("api/rollouts", namespace, name)), listen),
     explain: (namespace, name) => json<Explained>(pathOf("api/applications", namespace, name)),
     timeline: (namespace, name) => json<Timeline>(pathOf("api/timelines", namespace, name)),
+    history: (namespace, name) => json<History>(pathOf("api/histories", namespace, name)),
     act: async (action: Action) => {
       const init = { method: "POST", body: JSON.stringify(action), headers: { "Content-Type": "application/json" } };
       return (await ask("api/actions", init)).json() as Promise<Answer>;

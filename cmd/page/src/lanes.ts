@@ -4,12 +4,11 @@ import type { PastRollout, Sync } from "./wire";
 export interface Bar {
   from: number;
   to: number;
-  kind: "good" | "early" | "failed" | "running";
+  kind: "good" | "early" | "failed" | "running" | "waited" | "left";
 }
 
 export interface Lane {
   step: number;
-  syncs: number;
   bars: Bar[];
   text: string;
 }
@@ -35,7 +34,7 @@ export function lanesOf(r: PastRollout, steps: number): Lane[] {
         from: part(ms(s.startedAt)), to: s.finishedAt ? part(ms(s.finishedAt)) : 1, kind: kindOf(s, early),
       }))
       .sort((a, b) => a.kind.localeCompare(b.kind) || a.from - b.from);
-    return { step: i + 1, syncs: syncs.length, bars: merged(bars), text: textOf(i + 1, syncs, early) };
+    return { step: i + 1, bars: merged(bars), text: textOf(i + 1, syncs, early) };
   });
 }
 

@@ -1,5 +1,5 @@
 import { createContext, useContext, useEffect, useState } from "react";
-import type { Action, Answer, Detail, Explained, Overview, Timeline } from "./wire";
+import type { Action, Answer, Detail, Explained, History, Overview, Timeline } from "./wire";
 
 // Live is the newest value of a stream.
 export interface Live<T> {
@@ -21,6 +21,8 @@ export interface Source {
   explain(namespace: string, application: string): Promise<Explained>;
   // timeline is absent where nobody reads the past.
   timeline?(namespace: string, name: string): Promise<Timeline>;
+  // history is what stepgate has kept of the past.
+  history(namespace: string, name: string): Promise<History>;
   // act is absent where nothing may be written.
   act?(action: Action): Promise<Answer>;
   // commit is absent where nobody knows what a commit is about.

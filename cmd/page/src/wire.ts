@@ -275,6 +275,73 @@ export interface Sync {
   unclear?: string;
 }
 
+export interface History {
+  at: string;
+  problem?: string;
+  since?: string;
+  rollouts: KeptRollout[] | null;
+  commits?: Record<string, string>;
+}
+
+export interface KeptRollout {
+  source: string;
+  revision: string;
+  back?: boolean;
+  comparedAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  result?: KeptResult;
+  steps: KeptStep[] | null;
+  bypasses?: KeptBypass[];
+}
+
+export type KeptResult = "complete" | "superseded";
+
+export interface KeptStep {
+  step: number;
+  applications: number;
+  done: number;
+  startedAt?: string;
+  completedAt?: string;
+  skipped?: boolean;
+  waits?: KeptWait[];
+  failures?: KeptFailure[];
+  by?: string[];
+  approvals?: KeptApproval[];
+  evidence?: KeptEvidence[];
+}
+
+export interface KeptWait {
+  reason: string;
+  for: string;
+  since: string;
+  until?: string;
+}
+
+export interface KeptFailure {
+  application: string;
+  what: string;
+  at: string;
+  repairedAt?: string;
+}
+
+export interface KeptApproval {
+  by: string;
+  at: string;
+}
+
+export interface KeptEvidence {
+  object: string;
+  answer: string;
+  detail?: string;
+  at?: string;
+}
+
+export interface KeptBypass {
+  why: string;
+  at: string;
+}
+
 export interface Action {
   verb: Verb;
   namespace: string;

@@ -1,4 +1,4 @@
-import type { Candidate, Kind, Phase, Row, Urgency, Verdict } from "./wire";
+import type { Candidate, KeptResult, Kind, Phase, Row, Urgency, Verdict } from "./wire";
 
 export type SignName = Kind | "warning";
 
@@ -73,6 +73,11 @@ export const verdictSign: Record<Verdict, SignName> = {
   Unclear: "waits",
   OneStep: "done",
 };
+
+// kept are the result of a rollout and its sign. One without a result is under way.
+export const keptWord: Record<KeptResult, string> = { complete: "complete", superseded: "superseded" };
+
+export const keptSign: Record<KeptResult, SignName> = { complete: "done", superseded: "excluded" };
 
 // short cuts a commit, and nothing else, to the 7 characters by which people know it.
 export function short(revision: string): string {
