@@ -30,7 +30,9 @@ func fromLedger(log *ledger.Log, onRecord []*rollout) (all []Rollout) {
 
 // written judges a rollout by the steps that the ledger has of it.
 func written(r *ledger.Rollout) Rollout {
-	all := Rollout{Revision: r.Revision, BeganAt: metav1.NewTime(r.StartedAt), EndedAt: timeOf(r.EndedAt), FromLedger: true}
+	all := Rollout{
+		Revision: r.Revision, BeganAt: metav1.NewTime(r.StartedAt), EndedAt: timeOf(r.EndedAt), FromLedger: true,
+	}
 	// As argocd.SourceKey writes it.
 	for i, part := range strings.SplitN(strings.TrimPrefix(r.Source, policy.DryPrefix), " ", 3) {
 		*[]*string{&all.Repository, &all.Chart, &all.TargetRevision}[i] = part

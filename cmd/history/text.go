@@ -77,7 +77,8 @@ func (t *text) rollout(r *ledger.Rollout) {
 		policy.ClientText(short(r.Revision)), back, result.word, span(took(r, t.now)), clock(r.ComparedAt),
 		policy.ClientText(where(r.Source)))
 	columns := []screen.Column{
-		{Title: "STEP"}, {Title: "DONE"}, {Title: "STARTED"}, {Title: "COMPLETE"}, {Title: "WAITED LONGEST FOR", Cuts: screen.AtEnd},
+		{Title: "STEP"}, {Title: "DONE"}, {Title: "STARTED"}, {Title: "COMPLETE"},
+		{Title: "WAITED LONGEST FOR", Cuts: screen.AtEnd},
 	}
 	var rows [][]screen.Cell
 	for i := range r.Steps {

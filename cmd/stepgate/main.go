@@ -27,7 +27,8 @@ const (
 // subCommands are all sub-commands. Each has its own file.
 func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 	ask := []*cobra.Command{
-		newAudit(streams), newHistory(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams), newSimulate(streams),
+		newAudit(streams), newHistory(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams),
+		newSimulate(streams),
 		newDoctor(streams), newDashboard(streams),
 	}
 	act := []*cobra.Command{newPause(streams), newResume(streams), newApprove(streams)}

@@ -58,7 +58,8 @@ func (l *Ledger) Stored(o Object) {
 	now := l.clock.Now()
 	d, err := Decode(o.Completions, o.Set, o.Part, now)
 	l.parts[o.ID] = part{
-		version: o.Version, size: len(o.Completions) + len(o.Rollouts), problem: err, log: o.logProblem(), rollouts: o.Rollouts,
+		version: o.Version, size: len(o.Completions) + len(o.Rollouts), problem: err, log: o.logProblem(),
+		rollouts: o.Rollouts,
 	}
 	if err != nil {
 		return

@@ -12,8 +12,9 @@ import (
 const (
 	// MostRollouts is how many rollouts a Log has: what is older is left out.
 	MostRollouts = 50
-	// mostSteps, mostWaits, mostFailures and mostPeople bound what one rollout has.
-	mostSteps    = 100
+	// mostSteps bounds what one rollout has.
+	mostSteps = 100
+	// MostWaits, MostFailures and MostPeople bound what one step has.
 	MostWaits    = 10
 	MostFailures = 20
 	MostPeople   = 10

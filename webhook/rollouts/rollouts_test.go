@@ -121,7 +121,8 @@ func (w *world) look(later time.Duration) []ledger.Rollout {
 func (w *world) compares(letter string, names ...string) {
 	for _, name := range names {
 		s := &w.app(name).Status
-		s.Sync.Status, s.Sync.Revision, s.ReconciledAt = "OutOfSync", scenario.Commit(letter), ptr.To(metav1.NewTime(w.clock.at))
+		s.Sync.Status, s.Sync.Revision = "OutOfSync", scenario.Commit(letter)
+		s.ReconciledAt = ptr.To(metav1.NewTime(w.clock.at))
 	}
 }
 
@@ -174,7 +175,8 @@ func TestARollout(t *testing.T) {
 	w.Expect(failed.CompletedAt).To(BeZero())
 	w.Expect(w.look(0)[0].Steps[0].Failures).To(HaveLen(1), "once")
 
-	w.Sets[0].Annotations = map[string]string{settings.BypassAnnotation: w.clock.at.Add(time.Hour).UTC().Format(time.RFC3339) + " incident 7"}
+	until := w.clock.at.Add(time.Hour).UTC().Format(time.RFC3339)
+	w.Sets[0].Annotations = map[string]string{settings.BypassAnnotation: until + " incident 7"}
 	w.look(0)
 	w.Sets[0].Annotations = nil
 	w.app("dev").Status.Health.Status = "Healthy"
@@ -217,7 +219,9 @@ func TestOneGoesBack(t *testing.T) {
 		}
 		w.Expect(w.history).To(HaveLen(min(i+1, 3)))
 	}
-	w.Expect(w.history[2]).To(And(HaveField("Back", true), HaveField("Revision", scenario.Commit("b")), HaveField("Result", ledger.Complete)))
+	w.Expect(w.history[2]).To(And(
+		HaveField("Back", true), HaveField("Revision", scenario.Commit("b")), HaveField("Result", ledger.Complete),
+	))
 	w.Expect(w.history[0].Back).To(BeFalse())
 }
 
@@ -243,7 +247,7 @@ func TestWhatIsStoredBadly(t *testing.T) {
 	good := w.stored
 	w.stored = good[:20]
 	w.Expect(w.look(time.Minute)).To(BeEmpty())
-	newer, err := ledger.EncodeLog(&ledger.Log{Version: ledger.Version + 1, UID: "guestbook-uid", Rollouts: []ledger.Rollout{}})
+	newer, err := ledger.EncodeLog(&ledger.Log{Version: ledger.Version + 1, UID: "guestbook-uid"})
 	w.Expect(err).NotTo(HaveOccurred())
 	after, _, err := w.c.Next(argocd.NewApplicationSet(w.Sets[0]), newer)
 	w.Expect(err).NotTo(HaveOccurred())
