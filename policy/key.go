@@ -29,13 +29,13 @@ type facts struct {
 	Name string
 }
 
-// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings. They are for one goroutine.
+// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings. One goroutine may use them.
 type Keys struct {
 	// siblings are those, by name.
 	siblings map[string]*Sibling
 	// asked are the siblings of which the rule may ask how new their comparison is for a target, by its other facts.
 	asked map[Key][]string
-	// facts are those of the last target, and text is how they are written: most time went into the memory for them.
+	// facts and text are used again for each target: to allocate them took most of the time.
 	facts facts
 	text  []byte
 }

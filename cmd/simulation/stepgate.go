@@ -276,19 +276,11 @@ func (r *replica) reconcileAll() {
 	}
 }
 
-const (
-	// settle and share are those of webhook/release/controller.go, which does this in real time.
-	settle = 100 * time.Millisecond
-	share  = 19
-	// takes is how long a look takes for each Application.
-	takes = 5 * time.Microsecond
-)
+// settle is the one of webhook/release/controller.go, which does this in real time.
+const settle = 100 * time.Millisecond
 
 // reconcileIn makes the releaser look at an ApplicationSet after d, or before.
 func (r *replica) reconcileIn(f *family, d time.Duration) {
-	if slow := share * takes * time.Duration(len(r.w.names)); slow > settle {
-		d = max(d, slow)
-	}
 	at, start := r.w.now+d, r.starts
 	if r.reconcileAt[f] > 0 && r.reconcileAt[f] <= at {
 		return

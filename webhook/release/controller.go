@@ -13,8 +13,8 @@ const (
 	// settle is how long changes of an ApplicationSet and its Applications are collected before they are looked at.
 	settle = 100 * time.Millisecond
 	// share is how many times as long as a reconciliation takes the next one of the same ApplicationSet waits at least:
-	// a large one takes no more than a twentieth of a core.
-	share = 19
+	// a large one takes no more than a fifth of a core.
+	share = 4
 	// workers are how many ApplicationSets are looked at side by side: a large one holds no other up.
 	workers = 4
 )
