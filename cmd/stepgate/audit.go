@@ -117,10 +117,13 @@ func (c *cli) audit(
 
 // logs are those of the ledger, as far as they may be read: an audit does without.
 func (*cli) logs(ctx context.Context, clients *kube.Cluster, collected *audit.Collection) map[types.UID]*ledger.Log {
-	all := map[types.UID]*ledger.Log{}
+	sets, all := collected.Sets(), map[types.UID]*ledger.Log{}
+	if len(sets) == 0 {
+		return all
+	}
 	gates, _ := readGates(ctx, clients.Clientset, "") // what cannot be read has no ledger
 	ledgers := readers{clients: clients, read: map[string]*kept{}}
-	for uid, namespace := range collected.Sets() {
+	for uid, namespace := range sets {
 		if log, _ := ledgers.log(ctx, gates.of(namespace), uid); log != nil {
 			all[uid] = log
 		}
