@@ -44,8 +44,8 @@ function Step({ rollout, step: s, now }: { rollout: KeptRollout; step: KeptStep;
       </p>
       {(s.waits ?? []).map((w) => (
         <Line key={`${w.since} ${w.for}`} sign={w.until ? "done" : "waits"}>
-          {w.until ? "waited" : "waits"} {duration(waitTook(w, now))}: <Text>{w.for}</Text> (<Text>{w.reason}</Text>),
-          since <Moment at={w.since} />
+          {w.until ? "waited" : "waits"} {duration(waitTook(w, now))}: <Text>{w.for}</Text>, since{" "}
+          <Moment at={w.since} />
         </Line>
       ))}
       {(s.approvals ?? []).map((a) => (
