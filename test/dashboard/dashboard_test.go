@@ -123,7 +123,7 @@ func TestTheHistory(t *testing.T) {
 		b.Expect(b.Text(".sg-kept:nth-child(2)")).To(And(
 			ContainSubstring("started by hand by bob"), ContainSubstring("jobs.v1.batch/smoke says yes: 2 of 2 succeeded"),
 			ContainSubstring("its sync has failed"), ContainSubstring("repaired after 4m"), ContainSubstring("INC-1234"),
-			ContainSubstring("28m: step 3 is not approved (NotApproved)"),
+			ContainSubstring("28m: step 3 is not approved, since"),
 		))
 		b.Expect(b.Count(".sg-kept a[href^='https://github.com/infra-team/cluster-deployments/commit/']")).
 			To(Equal(1), "of the one that is open")
