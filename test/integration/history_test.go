@@ -31,7 +31,9 @@ func TestHistory(t *testing.T) {
 	r.Expect(r.ask("history", "--allow-empty").code).To(Equal(0))
 
 	set := r.Set
-	at := func(minutes int) time.Time { return time.Now().Truncate(time.Second).Add(time.Duration(minutes) * time.Minute) }
+	at := func(minutes int) time.Time {
+		return time.Now().Truncate(time.Second).Add(time.Duration(minutes) * time.Minute)
+	}
 	text, err := ledger.EncodeLog(&ledger.Log{
 		Version: ledger.Version, UID: set.UID, Set: r.namespace + "/guestbook", Since: at(-100),
 		Rollouts: []ledger.Rollout{{
