@@ -212,13 +212,13 @@ func runningRows() map[string]row {
 		"a part of the ledger that was cut off": {func(_ *testing.T, w *world) {
 			text := w.ledger[0].BinaryData[ledger.CompletionsKey]
 			w.ledger[0].BinaryData[ledger.CompletionsKey] = text[:len(text)/2]
-		}, running + "ledger", doctor.Warning, "1 ConfigMap of 1 proves nothing", nil},
+		}, running + "ledger", doctor.Warning, "Of 1 ConfigMap, 1 cannot be used", nil},
 		"a part of the ledger of another ApplicationSet": {func(_ *testing.T, w *world) {
 			w.ledger = append(w.ledger, part("1f", "7d2c5a1e"))
-		}, running + "ledger", doctor.Warning, "1 ConfigMap of 2 proves nothing", nil},
+		}, running + "ledger", doctor.Warning, "Of 2 ConfigMaps, 1 cannot be used", nil},
 		"a ConfigMap that somebody has labelled": {func(_ *testing.T, w *world) {
 			w.ledger[0].Labels[ledger.Label] = "else"
-		}, running + "ledger", doctor.Warning, "1 ConfigMap of 1 proves nothing", nil},
+		}, running + "ledger", doctor.Warning, "Of 1 ConfigMap, 1 cannot be used", nil},
 		"no part of the ledger": {func(_ *testing.T, w *world) { w.ledger = nil }, running + "ledger", doctor.Warning,
 			"Nothing is kept of 1 ApplicationSet", nil},
 		"a budget of others": {func(_ *testing.T, w *world) {

@@ -56,8 +56,8 @@ func (f *Facts) kept(r *Installation) Check {
 		}
 	}
 	if len(broken) > 0 {
-		c := warning(name, "%s of %d %s nothing: stepgate is as strict there as after a restart without a ledger.",
-			count(len(broken), "ConfigMap", "ConfigMaps"), len(r.Ledger.Value), map[bool]string{true: "proves", false: "prove"}[len(broken) == 1])
+		c := warning(name, "Of %s, %d cannot be used: stepgate is as strict there as after a restart without a ledger.",
+			count(len(r.Ledger.Value), "ConfigMap", "ConfigMaps"), len(broken))
 		c.Details = broken
 		return c.do("One of a newer stepgate is left to that. Others are written again with the next change of their "+
 			"ApplicationSet, or once they are deleted.", remove...)

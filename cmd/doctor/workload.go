@@ -14,7 +14,8 @@ import (
 
 // workload checks what runs.
 func (f *Facts) workload(r *Installation) []Check {
-	return in(r.subject(), "Running", f.version(r), r.replicas(), r.endpoints(), r.budget(), r.mode(), f.kept(r), r.callers(),
+	return in(r.subject(), "Running", f.version(r), r.replicas(), r.endpoints(), r.budget(), r.mode(), f.kept(r),
+		r.callers(),
 		f.lists(r))
 }
 

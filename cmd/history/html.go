@@ -19,7 +19,7 @@ func HTML(out io.Writer, h *History) error {
 	now := h.ReadAt.Time
 	t, err := template.New("history").Funcs(template.FuncMap{
 		"clock": clock, "short": short, "where": where, "text": policy.ClientText,
-		"span":    func(d time.Duration) string { return span(d) },
+		"span":    span,
 		"took":    func(r ledger.Rollout) string { return span(took(&r, now)) },
 		"after":   func(r ledger.Rollout, at time.Time) string { return after(&r, at) },
 		"longest": func(s ledger.Step) *ledger.Wait { return longest(&s, now) },

@@ -31,7 +31,8 @@ func TestTheLogSaysWhatHappened(t *testing.T) {
 	const stamps = 2 * time.Second // they have seconds, and a sync begins a moment after its operation
 	logged, complete, exact := 0, 0, 0
 	for jitter := range 10 {
-		text := fmt.Sprintf("argocd 3.5 layout=shared poll=3m0s requeue=0s replicas=2 jitter=%d takes=2s pin=candidate ledger\n"+
+		text := fmt.Sprintf("argocd 3.5 layout=shared poll=3m0s requeue=0s replicas=2 jitter=%d takes=2s pin=candidate "+
+			"ledger\n"+
 			"app dev 1\napp qa 2\napp qa2 2\napp prod 3\n+0s annotate soak 8s\n", jitter)
 		for i := range 8 {
 			text += "+20s commit app all slow\n+0s githook app\n"
@@ -56,7 +57,8 @@ func TestTheLogSaysWhatHappened(t *testing.T) {
 					continue
 				}
 				all := seen[fmt.Sprint(rollout.Revision, " ", step.Step)]
-				g.Expect(all).To(ContainElement(BeTemporally("~", step.StartedAt, stamps)), "%s, step %d", rollout.Revision, step.Step)
+				g.Expect(all).To(ContainElement(BeTemporally("~", step.StartedAt, stamps)), "%s, step %d",
+					rollout.Revision, step.Step)
 				first = first && all[0].Sub(step.StartedAt).Abs() <= stamps
 			}
 			if first {

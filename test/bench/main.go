@@ -101,7 +101,8 @@ func parse() (options, error) {
 		"how often Argo CD compares an Application in part 5: timeout.reconciliation, and half of its jitter")
 	flag.DurationVar(&o.window, "window", time.Minute, "how long the load of part 5 is measured")
 	flag.StringVar(&o.memoryLimit, "memory-limit", "off", "GOMEMLIMIT of the instances of part 5")
-	flag.BoolVar(&o.ledger, "ledger", true, "measure the instance of part 5 that watches all namespaces with the ledger as well")
+	flag.BoolVar(&o.ledger, "ledger", true,
+		"measure the instance of part 5 that watches all namespaces with the ledger as well")
 	flag.BoolVar(&o.barrier, "barrier", false, "give the instance of part 5 that watches all namespaces the write barrier")
 	o.results = report.Flag(flag.CommandLine)
 	quick := flag.Bool("quick", false, "every part, with one sample and few Applications: does it run?")

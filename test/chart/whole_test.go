@@ -374,7 +374,8 @@ func (r *rendering) policiesAreBound(g *WithT) {
 		if o.GetName() == r.fullName()+"-reporter" {
 			pod = pods[2]
 		}
-		account, who := "'system:serviceaccount:gates:"+pod.Spec.ServiceAccountName+"'", "{.spec.matchConditions[0].expression}"
+		account := "'system:serviceaccount:gates:" + pod.Spec.ServiceAccountName + "'"
+		who := "{.spec.matchConditions[0].expression}"
 		if o.GetName() == r.fullName()+"-ledger" {
 			who = "{.spec.validations[0].expression}" // it is about everybody else
 		}

@@ -140,7 +140,8 @@ func kept(t *testing.T, namespace string) {
 	t.Helper()
 	g := NewWithT(t)
 	set := &argo.ApplicationSet{}
-	g.Expect(shared.Admin.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "guestbook"}, set)).To(Succeed())
+	name := types.NamespacedName{Namespace: namespace, Name: "guestbook"}
+	g.Expect(shared.Admin.Get(t.Context(), name, set)).To(Succeed())
 	history, err := guestbook.Kept(set, namespace, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shared.Admin.Create(t.Context(), history)).To(Succeed())

@@ -37,8 +37,8 @@ func TestLedger(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		s.out.Line("| ledger | commits | deployed while they landed in dev / qa / prod | oldest in prod | out of order | complete after " +
-			"| bytes of the ledger |\n|---|---|---|---|---|---|---|")
+		s.out.Line("| ledger | commits | deployed while they landed in dev / qa / prod | oldest in prod | out of order | " +
+			"complete after | bytes of the ledger |\n|---|---|---|---|---|---|---|")
 		last := map[mode]int{}
 		for _, m := range modes {
 			o := outcomes[m]

@@ -248,7 +248,8 @@ func play(ctx context.Context) error {
 // keep writes the history of the rollout as the gate does, which alone may.
 func keep(ctx context.Context) error {
 	set := &argo.ApplicationSet{}
-	if err := shared.Admin.Get(ctx, client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: "guestbook"}, set); err != nil {
+	name := client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: "guestbook"}
+	if err := shared.Admin.Get(ctx, name, set); err != nil {
 		return err
 	}
 	kept, err := guestbook.Kept(set, "stepgate", time.Now())

@@ -69,7 +69,8 @@ func TestHistory(t *testing.T) {
 	r.Expect(r.ask("history").out).To(ContainSubstring("step 2: approved by alice"), "of all ApplicationSets")
 	a := r.ask("audit")
 	r.Expect(a.code).To(Equal(1), a.err)
-	r.Expect(a.out).To(And(ContainSubstring("the first Application (step 2) started 5m before the last one (step 1) had finished"),
+	r.Expect(a.out).To(And(
+		ContainSubstring("the first Application (step 2) started 5m before the last one (step 1) had finished"),
 		ContainSubstring("1 rollout is told by stepgate's ledger")))
 
 	r.allow("reader", "get", "list")

@@ -14,10 +14,12 @@ const (
 	MostRollouts = 50
 	// mostSteps bounds what one rollout has.
 	mostSteps = 100
-	// MostWaits, MostFailures and MostPeople bound what one step has.
-	MostWaits    = 10
+	// MostWaits bounds the waits that one step has.
+	MostWaits = 10
+	// MostFailures bounds its failures.
 	MostFailures = 20
-	MostPeople   = 10
+	// MostPeople bounds who has started syncs by hand, and who has approved.
+	MostPeople = 10
 	// largestLog bounds a Log, compressed.
 	largestLog = 128 << 10
 )
