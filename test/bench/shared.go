@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+const (
+	// crowded is the namespace that all share, perSmall is how many Applications each of its small ApplicationSets has,
+	// and atOnce is how many writes come together.
+	crowded, perSmall, atOnce = "bench-shared", 10, 20
+)
+
+// shared is part 6: all Applications are in one namespace, as most people have them. An allowed write should cost the
+// same for each of its ApplicationSets.
+func shared(ctx context.Context, s *suite) []goal {
+	e := newExperiment(ctx, s)
+	script.Must(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: crowded}}))
+	create := func(name string, siblings int) *rollout {
+		set := guestbook.Set(crowded)
+		set.Name = name
+		return rolloutOf(ctx, s.Admin, set, siblings)
+	}
+	all := 0
+	for i := range s.options.small {
+		create(fmt.Sprint("small-", i), perSmall)
+		all += perSmall
+	}
+	var rollouts []*rollout
+	for _, siblings := range s.options.crowd {
+		rollouts = append(rollouts, create(fmt.Sprint("set-", siblings), siblings))
+		all += siblings
+	}
+	for _, r := range rollouts {
+		e.proven(ctx, r)
+	}
+	progress("%d Applications in %s: allows of all sizes, interleaved with no webhook", all, crowded)
+	var rows []*row
+	for _, r := range rollouts {
+		rows = append(rows,
+			&row{sampled: sampled{siblings: r.siblings, name: "write-no-webhook", run: e.write(noWebhook, e.none, allow)}},
+			&row{sampled: sampled{siblings: r.siblings, name: "write-denied", run: e.write(deniedUser, r, deny)}},
+			&row{sampled: sampled{
+				siblings: r.siblings, name: "write-allow", run: e.write(barrierUser, r, allow),
+			}, readsSoFar: e.barrierReads},
+			&row{sampled: sampled{
+				siblings: r.siblings, name: "write-allow-list", run: e.write(gateUser, r, allow), samples: min(20, s.options.samples),
+			}, readsSoFar: e.writeReads},
+			&row{sampled: sampled{
+				siblings: r.siblings, name: "20-no-webhook", run: together(e.write(noWebhook, e.none, allow)), samples: min(30, s.options.samples),
+			}},
+			&row{sampled: sampled{
+				siblings: r.siblings, name: "20-write-allow", run: together(e.write(barrierUser, r, allow)), samples: min(30, s.options.samples),
+			}, readsSoFar: e.barrierReads},
+		)
+	}
+	e.measure(ctx, rows, 0)
+	return e.ofCrowd(all)
+}
+
+// together writes atOnce times at once.
+func together(write func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		group, groupCtx := errgroup.WithContext(ctx)
+		for range atOnce {
+			group.Go(func() error { return write(groupCtx) })
+		}
+		return group.Wait()
+	}
+}
+
+// proven waits until an allow of the instance with the write barrier rests on that.
+func (e *experiment) proven(ctx context.Context, r *rollout) {
+	passed := func() float64 {
+		return script.Get(e.barrier.Metric(ctx, "stepgate_live_reads_total", "kind", "application_barrier", "result", "ok"))
+	}
+	script.Must(eventually.Succeeds(ctx, func() error {
+		before := passed()
+		if err := e.patchers[barrierUser].patch(ctx, r, allow); err != nil {
+			return err
+		}
+		if passed() == before {
+			return fmt.Errorf("the write barrier was not used for %s", r.target)
+		}
+		return nil
+	}))
+}
+
+// ofCrowd prints the cases, each beside the one without a webhook.
+func (e *experiment) ofCrowd(all int) []goal {
+	e.out.Line("\n%d Applications in one namespace; write-allow has the write barrier, write-allow-list has not, and write-denied "+
+		"meets two webhooks that look at nothing; 20-* are 20 writes at once", all)
+	e.out.Line("")
+	table := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(table, "siblings\tcase\tsamples\tp50\tp99\treads\tAPI server CPU\tover no webhook\tCPU over no webhook\t")
+	var slowest, dearest float64
+	for _, r := range e.rows {
+		none := "write-no-webhook"
+		if r.name == "20-write-allow" {
+			none = "20-no-webhook"
+		}
+		over, cpu := e.ratio(r.siblings, r.name, none), float64(r.cpu)/float64(max(e.row(r.siblings, none).cpu, 1))
+		if r.name == "write-allow" {
+			slowest, dearest = max(slowest, over), max(dearest, cpu)
+		}
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%.1f\t%s\t%s\t%s\t\n", r.siblings, r.name, len(r.took), ms(r.p50()),
+			ms(quantile(r.took, 0.99)), r.reads, ms(r.cpu), times(over), times(cpu))
+	}
+	_ = table.Flush()
+	return []goal{
+		{what: "write allowed in a large namespace, p50 over no webhook, the worst size", measured: slowest, most: 3, unit: "x"},
+		{what: "API server's CPU for it, over no webhook, the worst size", measured: dearest, most: 2, unit: "x"},
+	}
+}
