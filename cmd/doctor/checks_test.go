@@ -1,7 +1,9 @@
 package doctor_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/argoproj/argo-cd/v3/common"
@@ -236,7 +238,14 @@ func runningRows() map[string]row {
 			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions",
 			"Rights: service account", exempt + "not gated", running + "ledger", running + "lists", running + "callers",
 		}},
-		"long lists": {func(_ *testing.T, w *world) { w.guestbook.Status.ResourcesCount = 4000 }, running + "lists", doctor.Warning, "4000 Applications in namespace argocd", nil},
+		"long lists": {func(_ *testing.T, w *world) { crowd(w, 101); w.settings.Barrier.Name = "" }, running + "lists", doctor.Warning,
+			"Namespace argocd has 101 Applications. For every sync that it allows, stepgate lists", nil},
+		"long lists, and a watch of each namespace": {func(_ *testing.T, w *world) {
+			crowd(w, 101)
+			w.settings.Barrier.Name, w.settings.NamesOnly, w.settings.Namespaces = "", true, []string{"argocd", "team-a"}
+		}, running + "lists", doctor.Warning, "Namespace argocd has 101 Applications", nil},
+		"no Application for the barrier": {func(_ *testing.T, w *world) { w.settings.Barrier.Name = "other" }, running + "lists", doctor.Warning,
+			"Application stepgate/other does not exist, so there is no write barrier", nil},
 	}
 }
 
@@ -320,29 +329,36 @@ func TestReportedApplicationsAreCounted(t *testing.T) {
 	}
 }
 
-// TestManyApplicationSetsMakeALongList adds up those of a namespace.
-func TestManyApplicationSetsMakeALongList(t *testing.T) {
+// crowd gives the ApplicationSet's namespace that many Applications.
+func crowd(w *world, n int) {
+	for _, app := range w.apps {
+		if app.Namespace == "argocd" {
+			n--
+		}
+	}
+	for i := range n {
+		w.apps = append(w.apps, alone(fmt.Sprintf("crowd-%d", i), ""))
+	}
+}
+
+// TestLongListsAndNamesOnly says with which value one watch sees the same namespaces.
+func TestLongListsAndNamesOnly(t *testing.T) {
 	g, w := NewWithT(t), healthy(t)
-	w.guestbook.Status.ResourcesCount = 600
-	facts := w.sources(t).Gather(t.Context())
-	facts.ApplicationSets.Value = append(facts.ApplicationSets.Value, *w.guestbook)
-	checks := facts.Examine().Checks
+	crowd(w, 101)
+	w.settings.Barrier.Name, w.settings.NamesOnly, w.settings.Namespaces = "", true, []string{"argocd", "team-a"}
+	checks := w.sources(t).Gather(t.Context()).Examine().Checks
 	i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == "lists" })
-	g.Expect(checks[i].Result).To(Equal(doctor.Warning))
-	g.Expect(checks[i].Found).To(ContainSubstring("1200 Applications in namespace argocd"))
+	g.Expect(strings.Join(checks[i].Commands, "\n")).To(ContainSubstring("argocd.applicationNamespaces={/^(argocd|team-a)$/}"))
 }
 
 // TestListsAreNotLong has no warning where nothing of this release lists that many Applications.
 func TestListsAreNotLong(t *testing.T) {
-	many := func(w *world) { w.guestbook.Status.ResourcesCount = 4000 }
+	without := func(w *world) { w.settings.Barrier = types.NamespacedName{} }
 	for name, change := range map[string]func(*world){
-		"with the write barrier": func(w *world) {
-			many(w)
-			w.settings.Barrier = types.NamespacedName{Namespace: "stepgate", Name: "stepgate-barrier"}
-		},
-		"without steps":      func(w *world) { many(w); w.guestbook.Spec.Strategy = nil },
-		"in another release": func(w *world) { many(w); gateOnly(w, "other") },
-		"with a thousand":    func(w *world) { w.guestbook.Status.ResourcesCount = 1000 },
+		"with the write barrier": func(w *world) { crowd(w, 500) },
+		"without steps":          func(w *world) { crowd(w, 500); without(w); w.guestbook.Spec.Strategy = nil },
+		"in another release":     func(w *world) { crowd(w, 500); without(w); gateOnly(w, "other") },
+		"with a hundred":         func(w *world) { crowd(w, 100); without(w) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := healthy(t)

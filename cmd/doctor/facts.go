@@ -101,6 +101,8 @@ type Flags struct {
 	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
 	Namespaces []string
 	Gated      func(namespace string) bool
+	// NamesOnly says that it watches each of these namespaces, and not all.
+	NamesOnly bool
 	// Barrier is the Application that it writes to prove what it knows; empty if there is none.
 	Barrier types.NamespacedName
 	// ClientCA says that callers of the webhook need a certificate.

@@ -200,6 +200,7 @@ func (w *world) run() {
 		},
 		Gated: func(string) bool { return true }, Projects: "argocd", OwnCA: true, CASecret: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ca"},
 		Installation: "stepgate",
+		Barrier:      types.NamespacedName{Namespace: "stepgate", Name: "stepgate-barrier"},
 		Ledger:       true, LedgerLease: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ledger"},
 	}
 	w.ledger = []*corev1.ConfigMap{part("7d2c5a1e", "7d2c5a1e")}
@@ -416,6 +417,7 @@ func (w *world) objects(t *testing.T, handler rest.WarningHandler) client.Client
 	for _, app := range w.apps {
 		builder.WithObjects(app)
 	}
+	builder.WithObjects(&argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate", Name: "stepgate-barrier"}})
 	return builder.WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			if w.mayNot("create", "applications", "") {

@@ -1,14 +1,17 @@
 package doctor
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/cluster"
 )
-
-// longList is the number of Applications above which the LIST of an allow costs most of it: docs/scale.md has the
-// figures.
-const longList = 1000
 
 // lists says whether a sync that is allowed costs the API server a long LIST, which the write barrier would save.
 func (f *Facts) lists(r *Installation) Check {
@@ -18,8 +21,12 @@ func (f *Facts) lists(r *Installation) Check {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	case r.Flags == nil:
 		return r.unsettled(name)
+	case r.Flags.Barrier.Name != "" && f.Applications.Err == nil && !f.exists(r.Flags.Barrier):
+		return warning(name, "Application %s does not exist, so there is no write barrier: %s", r.Flags.Barrier, longLists).
+			do("Install the chart again.").by(r.upgrade())
 	case r.Flags.Barrier.Name != "":
-		return ok(name, "The write barrier takes the place of a LIST of more than 100 Applications.")
+		return ok(name, "The write barrier takes the place of a LIST in namespaces of more than %d Applications.",
+			cluster.ShortList)
 	}
 	namespace, most := "", 0
 	for _, n := range f.rollingNamespaces() {
@@ -30,26 +37,45 @@ func (f *Facts) lists(r *Installation) Check {
 	switch {
 	case namespace == "":
 		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
-	case most > longList:
-		return warning(name, "ApplicationSets have %d Applications in namespace %s. For every sync that it allows, "+
-			"stepgate lists those with the labels of earlier steps.", most, namespace).
-			do("Switch the write barrier on. What it needs: " + screen.Page("docs/install.md#large-applicationsets")).
-			by(r.upgrade("writeBarrier.enabled=true"))
+	case most <= cluster.ShortList:
+		return ok(name, "They are short: in no namespace are there more than %s.", count(most, "Application", "Applications"))
 	}
-	return ok(name, "They are short: in no namespace do ApplicationSets have more than %s.",
-		count(most, "Application", "Applications"))
+	c := warning(name, "Namespace %s has %d Applications. %s", namespace, most, longLists)
+	if r.Flags.NamesOnly {
+		return c.do("The write barrier, which costs the same with any number, needs one watch of all namespaces, and so a " +
+			"pattern instead of names. What it needs: " + screen.Page("docs/install.md#large-namespaces")).
+			by(r.upgrade(fmt.Sprintf("argocd.applicationNamespaces={/^(%s)$/}", strings.Join(r.Flags.Namespaces, "|"))))
+	}
+	return c.do("Switch the write barrier on, which costs the same with any number.").
+		by(r.upgrade("writeBarrier.enabled=true"))
 }
 
-// applications counts those that the ApplicationSets of a namespace have. A LIST has those of them that have the labels
-// of earlier steps.
-func (f *Facts) applications(namespace string) int {
-	all := 0
-	for i := range f.ApplicationSets.Value {
-		if set := &f.ApplicationSets.Value[i]; set.Namespace == namespace {
-			all += generated(set)
+const longLists = "For every sync that it allows, stepgate lists the Applications of the namespace, and the write takes up " +
+	"to 25 times as long."
+
+// applications counts those of a namespace. Who may not list them knows those that ApplicationSets say they have.
+func (f *Facts) applications(namespace string) (n int) {
+	for _, p := range f.Applications.Value {
+		if p.Namespace == namespace {
+			n++
 		}
 	}
-	return all
+	if f.Applications.Err == nil {
+		return n
+	}
+	for i := range f.ApplicationSets.Value {
+		if set := &f.ApplicationSets.Value[i]; set.Namespace == namespace {
+			n += generated(set)
+		}
+	}
+	return n
+}
+
+// exists reports whether there is an Application.
+func (f *Facts) exists(name types.NamespacedName) bool {
+	return slices.ContainsFunc(f.Applications.Value, func(p *argocd.Projection) bool {
+		return p.Namespace == name.Namespace && p.Name == name.Name
+	})
 }
 
 // generated is how many Applications an ApplicationSet has. Its status lists 5,000 of them by default, and counts all.

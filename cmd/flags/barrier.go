@@ -10,7 +10,8 @@ import (
 func (o *Options) bindBarrier(f *pflag.FlagSet) {
 	f.BoolVar(&o.Barrier, "write-barrier", false,
 		"write the Application NAME-barrier of --installation, and wait until the watch has that write, to prove in this "+
-			"way that stepgate knows the Applications of the earlier steps as they are now, instead of listing more than 100; "+
+			"way that stepgate knows the Applications of the earlier steps as they are now, instead of "+
+			"listing them, in a namespace of more than 100; "+
 			"needs the permission to patch it, and one watch of all namespaces. If this fails, stepgate lists them")
 }
 

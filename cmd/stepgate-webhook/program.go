@@ -126,10 +126,6 @@ func either(a, b context.Context) (context.Context, context.CancelFunc) {
 	return both, func() { stop(); cancel() }
 }
 
-// barrierAbove is the number of Applications up to which a LIST of their metadata costs no more than a write barrier,
-// which is a write for the API server and etcd, and an event for everybody who watches Applications.
-const barrierAbove = 100
-
 // readerOf proves what is known by the barrier, if there is one.
 func readerOf(
 	o *flags.Options, live *cluster.APIServer, known *cluster.Cache, c *kube.Cluster, metrics *record.Metrics,
@@ -139,5 +135,5 @@ func readerOf(
 		return reader
 	}
 	barrier := cluster.NewBarrier(c.Versions, o.Installation.Barrier(), known, metrics)
-	return reader.WithBarrier(barrier, known, barrierAbove)
+	return reader.WithBarrier(barrier, known.Count)
 }

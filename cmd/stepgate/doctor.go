@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -274,7 +275,8 @@ func settingsOf(d *appsv1.Deployment) (*doctor.Flags, error) {
 		return nil, err
 	}
 	s := &doctor.Flags{
-		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(),
+		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated,
+		NamesOnly: o.Gate.Namespaces.Watched()[0] != metav1.NamespaceAll, Projects: o.Gate.Projects(),
 		Starts: o.Starts, OwnCA: o.Certificates.Dir == "", ClientCA: o.Client.CAFile != "",
 		Installation: o.Installation.Name(), Lease: o.Installation.Start(), CASecret: o.Installation.CA(),
 	}

@@ -27,8 +27,7 @@ const (
 	setResources = 1000
 )
 
-// rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done but the
-// target, whose sync is next.
+// rollout is an ApplicationSet of three equal steps; all its Applications are done but the target, whose sync is next.
 type rollout struct {
 	siblings  int
 	namespace string
@@ -40,31 +39,38 @@ type rollout struct {
 	unpinned, pinned []byte
 }
 
-// newRollout creates a rollout. Labels of the namespace may switch the webhooks off.
+// newRollout creates a rollout in a namespace of its own. Labels of the namespace may switch the webhooks off.
 func newRollout(
 	ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int,
 ) *rollout {
-	began := time.Now()
 	script.Must(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}))
-	set := guestbook.Set(namespace)
+	return rolloutOf(ctx, admin, guestbook.Set(namespace), siblings)
+}
+
+// nameOf is the name of an Application of a rollout.
+func nameOf(set *argo.ApplicationSet, i int) string { return fmt.Sprintf("%s-%05d", set.Name, i) }
+
+// rolloutOf creates the rollout of an ApplicationSet.
+func rolloutOf(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) *rollout {
+	began := time.Now()
 	script.Must(admin.Create(ctx, set))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range siblings {
 		app := guestbook.Application(set, []string{"dev", "qa", "prod"}[i*3/siblings])
-		app.Name = fmt.Sprintf("app-%05d", i)
+		app.Name = nameOf(set, i)
 		group.Go(func() error { return create(groupCtx, admin, app, i == siblings-1) })
 	}
 	script.Must(group.Wait())
 	script.Must(recordRollout(ctx, admin, set, siblings))
 	r := &rollout{
-		siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1),
+		siblings: siblings, namespace: set.Namespace, first: nameOf(set, 0), target: nameOf(set, siblings-1),
 	}
 	var target argo.Application
-	script.Must(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.target}, &target))
-	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has "+
+	script.Must(admin.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: r.target}, &target))
+	progress("%d Applications of %s/%s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has "+
 		"%d bytes (%s)",
-		siblings, namespace, len(encode(&target)), len(target.ManagedFields), len(encode(set)),
+		siblings, set.Namespace, set.Name, len(encode(&target)), len(target.ManagedFields), len(encode(set)),
 		time.Since(began).Round(100*time.Millisecond))
 	r.review = review(&target)
 	r.unpinned = encode(map[string]any{"operation": guestbook.Once(guestbook.RollingSync())})
@@ -148,7 +154,7 @@ func recordRollout(ctx context.Context, admin client.Client, set *argo.Applicati
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {
 		status := argo.ApplicationSetApplicationStatus{
-			Application: fmt.Sprintf("app-%05d", i), LastTransitionTime: &now, Status: "Healthy",
+			Application: nameOf(set, i), LastTransitionTime: &now, Status: "Healthy",
 			Step:            fmt.Sprint(i*3/siblings + 1),
 			Message:         "Application resource became Healthy, updating status from Progressing to Healthy.",
 			TargetRevisions: []string{guestbook.NewCommit},
@@ -162,7 +168,7 @@ func recordRollout(ctx context.Context, admin client.Client, set *argo.Applicati
 	for i := range min(siblings, setResources) {
 		set.Status.Resources = append(set.Status.Resources, argo.ResourceStatus{
 			Group: "argoproj.io", Version: "v1alpha1", Kind: "Application", Namespace: set.Namespace,
-			Name:   fmt.Sprintf("app-%05d", i),
+			Name:   nameOf(set, i),
 			Status: argo.SyncStatusCodeSynced, Health: &argo.HealthStatus{Status: health.HealthStatusHealthy},
 		})
 	}

@@ -30,8 +30,7 @@ type experiment struct {
 // client sees it. First everything is done, for one size after the other; then the first Application is Degraded, and
 // the denials of all sizes are measured together.
 func decisions(ctx context.Context, s *suite) []goal {
-	e := &experiment{suite: s, hosted: host(ctx, s), posters: map[string]*poster{}}
-	s.none = newRollout(ctx, s.Admin, "bench-none", map[string]string{"stepgate.io/ignore": "true"}, 3)
+	e := newExperiment(ctx, s)
 	for _, siblings := range s.options.siblings {
 		e.routed(ctx, s.rollout(ctx, siblings))
 	}
@@ -41,6 +40,14 @@ func decisions(ctx context.Context, s *suite) []goal {
 	e.denials(ctx)
 	e.print()
 	return e.goals()
+}
+
+func newExperiment(ctx context.Context, s *suite) *experiment {
+	if s.hosted == nil {
+		s.hosted = host(ctx, s)
+		s.none = newRollout(ctx, s.Admin, "bench-none", map[string]string{"stepgate.io/ignore": "true"}, 3)
+	}
+	return &experiment{suite: s, hosted: s.hosted, posters: map[string]*poster{}}
 }
 
 // allows measures one size with nothing in the way.

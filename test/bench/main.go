@@ -41,6 +41,9 @@ type options struct {
 	profiles string
 	// features are the feature gates of the kube-apiserver.
 	features string
+	// crowd are how many Applications ApplicationSets have that share a namespace in part 6, beside small ones.
+	crowd []int
+	small int
 	// sizes are how many Applications there are in part 5, in so many namespaces. Argo CD compares each once in
 	// compared, and each measurement under load takes a window.
 	sizes            []int
@@ -79,11 +82,12 @@ func main() {
 
 func parse() (options, error) {
 	o := options{
-		siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000, sizes: []int{10000, 50000},
+		siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000,
+		crowd: []int{10, 1000, 5000}, small: 100, sizes: []int{10000, 50000},
 	}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
 	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many "+
-		"Applications that Argo CD writes (default 1,2,3,4; with --quick all)", numbers(&o.parts))
+		"Applications that Argo CD writes; 6: all Applications in one namespace (default 1,2,3,4,6; with --quick all)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")
@@ -109,10 +113,11 @@ func parse() (options, error) {
 	flag.Parse()
 	if *quick {
 		o.siblings, o.samples, o.burst, o.applications, o.rest, o.asked = []int{10}, 1, 10, 50, time.Second, 10
+		o.crowd, o.small = []int{10, 101}, 2
 		o.sizes, o.namespaces, o.compared, o.window = []int{400}, 2, 10*time.Second, 2*time.Second
 	}
 	if o.parts == nil {
-		o.parts = []int{1, 2, 3, 4}
+		o.parts = []int{1, 2, 3, 4, 6}
 		if *quick {
 			o.parts = append(o.parts, 5)
 		}
@@ -167,14 +172,14 @@ func run(ctx context.Context, o options, out *report.Printer) (err error) {
 		s := newSuite(e, o, out)
 		defer s.stop()
 		s.users(ctx)
-		if slices.Min(o.parts) < 5 {
+		if !slices.Equal(o.parts, []int{5}) {
 			s.start(ctx)
 		}
 		began := time.Now()
 		var goals []goal
-		parts := []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine, fleets}
+		parts := []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine, fleets, shared}
 		// The command line goes first: it lists all Applications of the cluster, and each part creates more of them.
-		for _, part := range []int{4, 1, 2, 3, 5} {
+		for _, part := range []int{4, 6, 1, 2, 3, 5} {
 			if slices.Contains(o.parts, part) {
 				goals = append(goals, parts[part-1](ctx, s)...)
 			}

@@ -53,6 +53,8 @@ type suite struct {
 	// reader is the configuration of a client under stepgate's service account, and counter of one through meter.
 	reader, counter *rest.Config
 	patchers        map[string]*patcher
+	// hosted are the webhooks of this process; nil until something is measured with them.
+	hosted *hosted
 	// none has one Application, and no webhook.
 	none     *rollout
 	rollouts map[int]*rollout

@@ -94,8 +94,6 @@ func TestSeveralWatchesHaveNoOrder(t *testing.T) {
 	g.Expect(c.Reached(t.Context(), "1")).To(MatchError(ContainSubstring("does not tell")))
 }
 
-const fewListed = 100
-
 // listing counts the LISTs, which give nothing.
 type listing struct {
 	Live
@@ -113,15 +111,15 @@ func (l *listing) Versions(context.Context, string, labels.Selector) ([]Version,
 func TestManySiblingsAreProvenByABarrier(t *testing.T) {
 	for it, row := range map[string]struct {
 		siblings           int
-		others             int // of another ApplicationSet, with the same labels
+		others             int // of another ApplicationSet, in the same namespace
 		broken             error
 		wantWrites, wantIt int
 		wantLists          int
 	}{
-		"few are listed":                      {siblings: fewListed, wantLists: 1},
-		"many are proven":                     {siblings: fewListed + 1, wantWrites: 1, wantIt: fewListed + 2},
-		"many of others would be listed, too": {siblings: 1, others: fewListed, wantWrites: 1, wantIt: 2},
-		"listed where the barrier has failed": {siblings: fewListed + 1, broken: context.DeadlineExceeded, wantWrites: 1, wantLists: 1},
+		"few are listed":  {siblings: ShortList - 1, wantLists: 1},
+		"many are proven": {siblings: ShortList, wantWrites: 1, wantIt: ShortList + 1},
+		"few in a large namespace are proven, too": {siblings: 1, others: ShortList - 1, wantWrites: 1, wantIt: 2},
+		"listed where the barrier has failed":      {siblings: ShortList, broken: context.DeadlineExceeded, wantWrites: 1, wantLists: 1},
 	} {
 		t.Run(it, func(t *testing.T) {
 			g := NewWithT(t)
@@ -143,13 +141,24 @@ func TestManySiblingsAreProvenByABarrier(t *testing.T) {
 			step := policy.Step{{Key: "env", Operator: "In", Values: []string{"dev"}}}
 			set := &policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: "u1", Steps: []policy.Step{step, {}}}
 			written := strconv.Itoa(s.version + 1)
-			object, live := &barrierObject{versions: []string{written}, err: row.broken}, &listing{}
-			b, _ := newBarrier(object, arriving{s.at(), map[string]time.Duration{written: 0}})
-			current, err := NewReader(live, c).WithBarrier(b, c, fewListed).Current(t.Context(), set, 1, nil)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(current).To(HaveLen(row.wantIt))
-			g.Expect(object.began).To(HaveLen(row.wantWrites))
-			g.Expect(live.lists).To(Equal(row.wantLists))
+			for _, read := range []func(*Reader) (int, error){
+				func(r *Reader) (int, error) {
+					current, err := r.Current(t.Context(), set, 1, nil)
+					return len(current), err
+				},
+				func(r *Reader) (int, error) {
+					members, err := r.Members(t.Context(), set)
+					return len(members), err
+				},
+			} {
+				object, live := &barrierObject{versions: []string{written}, err: row.broken}, &listing{}
+				b, _ := newBarrier(object, arriving{s.at(), map[string]time.Duration{written: 0}})
+				found, err := read(NewReader(live, c).WithBarrier(b, c.Count))
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(found).To(Equal(row.wantIt))
+				g.Expect(object.began).To(HaveLen(row.wantWrites))
+				g.Expect(live.lists).To(Equal(row.wantLists))
+			}
 		})
 	}
 }

@@ -58,18 +58,18 @@ type Known interface {
 //   - It reads the ApplicationSet live. Unless it is small, a live read of its metadata tells the resourceVersion first: the
 //     known ApplicationSet at that version is current.
 //   - Known costs nothing and may be out of date. A caller may only deny by it, after a live GET of the blocker.
-//   - Current lists metadata live, which tells every sibling's resourceVersion. A known sibling at that version is
-//     current. Current reads the others live. Where the LIST would be long, a Barrier proves all at once, if there is one.
+//   - Current and Members list metadata live, which tells every sibling's resourceVersion. A known sibling at that version
+//     is current. They read the others live. Where the namespace has more than ShortList Applications, a Barrier proves
+//     all at once, if there is one.
 type Reader struct {
 	// live is trusted.
 	live Live
 	// known is never trusted alone.
 	known Known
-	// barrier proves what is known where a LIST would return more than above Applications; nil if there is none, and
-	// live reads prove it.
-	barrier  *Barrier
-	selected Selected
-	above    int
+	// barrier proves what is known; nil if there is none, and live reads prove it.
+	barrier *Barrier
+	// count is how many Applications a namespace has, as last watched.
+	count    func(namespace string) int
 	sets     *batches[*argocd.ApplicationSet]
 	versions *batches[[]Version]
 }
@@ -79,16 +79,15 @@ func NewReader(live Live, known Known) *Reader {
 	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
 }
 
-// Selected counts the known Applications of a namespace that a selector selects, up to most. A LIST returns them
-// whichever ApplicationSet they belong to.
-type Selected interface {
-	Selected(namespace string, selector labels.Selector, most int) int
-}
+// ShortList is how many Applications a namespace may have for a LIST of their metadata to cost no more than a write
+// barrier, which is a write for the API server and etcd, and an event for everybody who watches Applications. A LIST with
+// a selector goes through all of them, too, and returns those of other ApplicationSets that have the same labels.
+const ShortList = 100
 
-// WithBarrier makes the Reader prove the siblings by a Barrier where a LIST would return more than so many
-// Applications. Its watch is the one that known is from.
-func (r *Reader) WithBarrier(b *Barrier, selected Selected, above int) *Reader {
-	r.barrier, r.selected, r.above = b, selected, above
+// WithBarrier makes the Reader prove the siblings by a Barrier in namespaces of more than ShortList Applications, as count
+// tells. Its watch is the one that known is from.
+func (r *Reader) WithBarrier(b *Barrier, count func(namespace string) int) *Reader {
+	r.barrier, r.count = b, count
 	return r
 }
 
@@ -140,6 +139,9 @@ func (r *Reader) Alone(ctx context.Context, name types.NamespacedName) (*argocd.
 // Members returns all live Applications of an ApplicationSet. It does not read the known ones that are still current. A
 // partial answer is an error.
 func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
+	if r.proves(ctx, set) {
+		return r.proven(set), nil
+	}
 	all := labels.Everything()
 	versions, err := r.versions.do(ctx, set.Namespace, all.String(), func(ctx context.Context) ([]Version, error) {
 		return r.live.Versions(ctx, set.Namespace, all)
@@ -182,12 +184,12 @@ func byName(known []*argocd.Projection) map[string]*argocd.Projection {
 func (r *Reader) Current(
 	ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection,
 ) ([]policy.Sibling, error) {
+	if r.proves(ctx, set) {
+		return r.known.InSteps(set, r.proven(set)), nil
+	}
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
-	}
-	if r.barrier != nil && r.isLong(set, step, selector) && r.barrier.Pass(ctx) == nil {
-		return r.proven(set), nil
 	}
 	versions, err := r.versions.do(ctx, set.Namespace, selector.String(), func(ctx context.Context) ([]Version, error) {
 		return r.live.Versions(ctx, set.Namespace, selector)
@@ -203,25 +205,18 @@ func (r *Reader) Current(
 	return append(current, anew...), err
 }
 
-// proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner
-// reference means nothing there.
-func (r *Reader) proven(set *policy.ApplicationSet) []policy.Sibling {
-	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool {
-		return p.Namespace != set.Namespace
-	})
-	return r.known.InSteps(set, owned)
+// proves reports whether the known Applications of an ApplicationSet are proven to be the live ones, by a Barrier. It
+// does not try where a LIST costs no more.
+func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) bool {
+	return r.barrier != nil && r.count(set.Namespace) > ShortList && r.barrier.Pass(ctx) == nil
 }
 
-// isLong reports whether a LIST would return more than above Applications. Those of the ApplicationSet are counted
-// first: that costs least.
-func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Selector) bool {
-	own := 0
-	for _, s := range r.known.Siblings(set) {
-		if 0 <= s.Step && s.Step < step {
-			own++
-		}
-	}
-	return own > r.above || r.selected.Selected(set.Namespace, selector, r.above+1) > r.above
+// proven returns the known Applications after a Barrier has passed. It leaves out those of other namespaces: an owner
+// reference means nothing there.
+func (r *Reader) proven(set *policy.ApplicationSet) []*argocd.Projection {
+	return slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool {
+		return p.Namespace != set.Namespace
+	})
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.

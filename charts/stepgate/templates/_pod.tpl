@@ -89,9 +89,7 @@ priorityClassName: {{ . }}
 - serve
 {{ include "stepgate.ruleArgs" . }}
 - --ledger={{ .Values.config.ledger }}
-{{- if .Values.writeBarrier.enabled }}
-- --write-barrier=true
-{{- end }}
+- --write-barrier={{ ternary "true" "false" (eq (include "stepgate.barrier" .) "true") }}
 {{- range .Values.approvals.users }}
 - {{ printf "--approver=%s" . | quote }}
 {{- end }}

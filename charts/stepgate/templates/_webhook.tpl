@@ -55,6 +55,11 @@ clientConfig:
 {{- ternary (list) .Values.argocd.applicationNamespaces (ne (include "stepgate.namespacePatterns" .) "") | toJson }}
 {{- end }}
 
+{{/* Not empty if there is a write barrier: it needs one watch of all namespaces. */}}
+{{- define "stepgate.barrier" -}}
+{{- if and .Values.writeBarrier.enabled (not (include "stepgate.namedNamespaces" . | fromJsonArray)) }}true{{ end }}
+{{- end }}
+
 {{/* CEL for patterns. A namespace selector takes names only. */}}
 {{- define "stepgate.namespaceCondition" -}}
 {{- if include "stepgate.namespacePatterns" . }}
