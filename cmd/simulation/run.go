@@ -29,6 +29,8 @@ type Result struct {
 	// where it does.
 	StartedBySelf int
 	Waited        []time.Duration
+	// Refreshes counts the comparisons that stepgate has asked for.
+	Refreshes int
 	// Conditions are those that the history has had.
 	Conditions []string
 	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier
@@ -66,7 +68,7 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	r := Result{Incomplete: w.run(w.schedule())}
 	w.overdue()
 	r.Early, r.Limits, r.Starts, r.Conditions = w.early, w.limits, w.starts, w.conditions.had()
-	r.StartedBySelf, r.Waited = w.startsBySelf, w.waited
+	r.StartedBySelf, r.Waited, r.Refreshes = w.startsBySelf, w.waited, w.refreshes
 	r.Late, r.Rollouts = w.late(), gate.kept.rollouts(w.families[0])
 	if w.exhausted() {
 		return w.endless(r)

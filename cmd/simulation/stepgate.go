@@ -143,6 +143,9 @@ func (r *replica) start() {
 	if r.w.scenario.Start {
 		r.releaser.StartWith(r)
 	}
+	if r.w.scenario.Start || r.w.scenario.Ledger {
+		r.releaser.FollowUnless(r.Leads)
+	}
 	for _, f := range r.w.families {
 		r.KeepSteps(&r.of.setProjection(r.cache.sets[f.name]).ApplicationSet)
 	}
@@ -327,7 +330,14 @@ func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time
 		next.again = last.again + 1
 	}
 	r.asked[key] = next
-	r.w.after(wait+r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
+	r.w.after(wait, func() {
+		position := r.Position()
+		r.w.after(r.w.delay(10*time.Millisecond), func() {
+			if known := r.cache.apps[app.Name]; known == nil || !r.RequestedSince(known.UID, position) {
+				r.w.askRefresh(app.Name, "stepgate")
+			}
+		})
+	})
 }
 
 // Compared is refresh.Watch.

@@ -116,6 +116,7 @@ func (w *world) askRefresh(name, who string) {
 	}
 	w.logf("%s asks for a refresh of %s", who, name)
 	if who == "stepgate" {
+		w.refreshes++
 		w.tell(Observation{Kind: Refreshed, Application: name})
 	}
 	w.api.edit(name, func(app *argo.Application) {
@@ -130,6 +131,7 @@ func (w *world) askRefreshAgain(name string) {
 		return
 	}
 	w.logf("stepgate asks again for a refresh of %s", name)
+	w.refreshes++
 	w.api.edit(name, func(app *argo.Application) {
 		annotated(app, argo.AnnotationKeyRefresh,
 			map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])

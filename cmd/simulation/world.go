@@ -51,6 +51,8 @@ type world struct {
 	evidence testimonies
 	// startsBySelf counts the syncs that stepgate has started.
 	startsBySelf int
+	// refreshes counts the comparisons that stepgate has asked for.
+	refreshes int
 	// waited is how long syncs that were due took to start.
 	waited []time.Duration
 	// disturbed is when something last happened that ends no condition, and restarted when a replica of stepgate last

@@ -175,6 +175,12 @@ func (b *builder) release() (err error) {
 		}
 		releaser.StartWith(b.starts.queue)
 	}
+	switch {
+	case b.starts != nil:
+		releaser.FollowUnless(b.starts.queue.Leads)
+	case b.keeping != nil:
+		releaser.FollowUnless(b.keeping.leads.Load)
+	}
 	if b.creator != nil {
 		releaser.VerifyWith(b.creator)
 	}

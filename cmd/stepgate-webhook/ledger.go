@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,6 +30,8 @@ type keeping struct {
 	lock    resourcelock.Interface
 	sweeper *slots.Sweeper
 	known   *cluster.Cache
+	// leads says that this replica writes.
+	leads atomic.Bool
 }
 
 // keep makes what keeps the ledger.
@@ -68,8 +71,9 @@ func (k *keeping) run(ctx context.Context) {
 	serve.Lead(ctx, k.lock, "ledger", func(ctx context.Context) {
 		writing.Add(1)
 		defer writing.Done()
+		k.leads.Store(true)
 		k.writer.Run(ctx, clock.RealClock{})
-	}, func() {})
+	}, func() { k.leads.Store(false) })
 	writing.Wait()
 }
 

@@ -168,17 +168,20 @@ func (q *Queue) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case next := <-q.waiting:
-			if !next.again && q.watch.Requested(next.app, next.position) {
-				q.observe.RefreshDone(Needless)
-				continue
-			}
-			if q.bucket.Wait(ctx) != nil {
+			if !q.needless(next) && q.bucket.Wait(ctx) != nil {
 				return // ctx is done
 			}
-			q.observe.RefreshDone(q.ask(ctx, next))
+			result := Needless
+			if !q.needless(next) {
+				result = q.ask(ctx, next)
+			}
+			q.observe.RefreshDone(result)
 		}
 	}
 }
+
+// needless reports whether somebody else has asked meanwhile.
+func (q *Queue) needless(a ask) bool { return !a.again && q.watch.Requested(a.app, a.position) }
 
 // ask asks once. After a failure the window passes before the next try, so that a missing permission is no flood.
 func (q *Queue) ask(ctx context.Context, a ask) (result string) {

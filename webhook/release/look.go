@@ -75,7 +75,7 @@ func (r *Releaser) reconcile(
 			r.lookAt(l, p, starts)
 		}
 	}
-	l.wanted = append(l.wanted, unproven(set, l.Applications, l.candidates)...)
+	l.wanted = append(l.wanted, unproven(set, l.Applications, l.Input.History, l.candidates)...)
 	return min(l.again, r.requestAll(inTurn(l.wanted), l))
 }
 

@@ -3,6 +3,7 @@ package release
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -146,10 +147,12 @@ func whyUnproven(a *policy.Application) string {
 
 // unproven are the Applications before a step that may have completed what they have deployed last, for all that is
 // known. With the next sync of theirs, that would be no candidate of later steps.
-func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) (all []need) {
+func unproven(
+	set *argocd.ApplicationSet, owned []*argocd.Projection, past policy.History, step int,
+) (all []need) {
 	for _, p := range owned {
 		missing, ok := history.Unproven(&p.Application)
-		if !ok {
+		if !ok || proven(&p.Application, past.Past(p.Name).Completions) {
 			continue
 		}
 		if at := policy.StepOf(set.Steps, p.Application.Labels); 0 <= at && at < step {
@@ -161,6 +164,14 @@ func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) 
 		}
 	}
 	return all
+}
+
+// proven reports whether it is known that an Application has completed what its last operation deployed.
+func proven(a *policy.Application, done []policy.Completion) bool {
+	deployed := a.LastSync.Sources(a.Compared)
+	return slices.ContainsFunc(done, func(c policy.Completion) bool {
+		return !c.Doubted && !c.Altered && c.OperatedAt.Equal(a.LastOperation.StartedAt) && slices.Equal(c.Sources, deployed)
+	})
 }
 
 // shownAfter is after when, and within which time if the clock that Argo CD compares with is ahead, a comparison of an

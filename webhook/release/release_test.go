@@ -402,7 +402,7 @@ func TestOutOfSyncAfterItsSync(t *testing.T) {
 		Revision: dev.Sync.Revision, Source: *c.Apps[0].Spec.Source, DeployedAt: metav1.Time{Time: scenario.Noon},
 	}}
 	at := r.until(7 * time.Second)
-	g.Expect(at).To(Equal([]time.Duration{6 * time.Second}))
+	g.Expect(at).To(Equal([]time.Duration{6*time.Second + jitter}))
 }
 
 // TestEachCommitHasItsTurn lets commits land one after another, each of which prod may sync at once. A Queue makes a
@@ -428,12 +428,12 @@ func TestNobodyPolls(t *testing.T) {
 	c, r := prodMayStart()
 	c.Apps[0].Status.Sync.Status = argo.SyncStatusCodeOutOfSync
 	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{
-		4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter,
+		4*time.Minute + jitter, 4*time.Minute + 30*time.Second + 2*jitter, 5*time.Minute + 30*time.Second + 3*jitter,
 	}))
 
 	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.clock.Now()}
 	compared := r.clock.Now().Sub(scenario.Noon)
-	g.Expect(r.until(20 * time.Minute)[0]).To(Equal(compared + unpolledAfter))
+	g.Expect(r.until(20 * time.Minute)[0]).To(Equal(compared + unpolledAfter + jitter))
 }
 
 // TestTheOtherReplicaWasFaster sees a request before its own is due.
@@ -443,12 +443,54 @@ func TestTheOtherReplicaWasFaster(t *testing.T) {
 	scenario.Pending(c, "prod")
 	r := newReleasing(scenario.Releasing(), c)
 	r.clock.Step(r.Reconcile(guestbook))
-	r.watch.Requested = 6
+	r.watch.Requested = r.watch.At + 1
+	r.watch.At++
 	again := r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(BeEmpty())
 	r.clock.Step(again)
 	r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(HaveLen(1), "it did not help")
+}
+
+// TestAFollowerLeavesRequestsToTheLeader for a second longer, each time, and no longer.
+func TestAFollowerLeavesRequestsToTheLeader(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	r, leads := newReleasing(scenario.Releasing(), c), false
+	r.FollowUnless(func() bool { return leads })
+	g.Expect(r.Reconcile(guestbook)).To(Equal(followedAfter + jitter))
+	r.clock.Step(followedAfter + jitter)
+	r.watch.Requested = r.watch.At + 1
+	r.watch.At++
+	again := r.Reconcile(guestbook)
+	g.Expect(r.refreshes.Take()).To(BeEmpty(), "the leader has asked")
+	g.Expect(again).To(Equal(firstBackoff + followedAfter + jitter))
+	r.clock.Step(again)
+	again = r.Reconcile(guestbook)
+	g.Expect(r.refreshes.Take()).To(HaveLen(1), "the leader is gone")
+	leads = true
+	r.watch.Requested = r.watch.At + 1 // this is its own
+	r.watch.At++
+	r.clock.Step(again)
+	r.Reconcile(guestbook)
+	g.Expect(r.refreshes.Take()).To(HaveLen(1), "its own request is nobody else's")
+}
+
+// TestArgoCDComparesByItself what it has just synced: a request before that would be one comparison more.
+func TestArgoCDComparesByItself(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	dev := &c.Apps[0].Status
+	dev.ReconciledAt = &metav1.Time{Time: scenario.Noon.Add(-time.Minute)}
+	dev.OperationState = &argo.OperationState{
+		Phase: "Succeeded", FinishedAt: &metav1.Time{Time: scenario.Noon}, Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+		SyncResult: &argo.SyncOperationResult{Revision: dev.Sync.Revision, Source: c.Apps[0].Spec.GetSource()},
+	}
+	dev.History = argo.RevisionHistories{{
+		Revision: dev.Sync.Revision, Source: *c.Apps[0].Spec.Source, DeployedAt: metav1.Time{Time: scenario.Noon},
+	}}
+	g.Expect(r.until(4 * time.Second)[0]).To(Equal(comparedAfter + jitter))
 }
 
 // TestAnAnsweredRequestIsNotMadeAgain lets Argo CD answer, and nothing else happen for a while.

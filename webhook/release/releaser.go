@@ -16,6 +16,11 @@ import (
 const (
 	// spread is by how much replicas differ in when they ask, so that the second one sees what the first has done.
 	spread = 300 * time.Millisecond
+	// followedAfter is how much longer a replica waits that is not the one that leads: that one asks.
+	followedAfter = time.Second
+	// comparedAfter is how long Argo CD has to compare an Application by itself that it has just synced. It nearly always
+	// does within a second; a request in between would be one comparison more.
+	comparedAfter = 2 * time.Second
 	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own. It nearly always does: a
 	// refresh in between would only delay it.
 	noticedAfter = 500 * time.Millisecond
@@ -70,7 +75,7 @@ func backoff(first time.Duration, asked int) time.Duration {
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2
 // s, 4 s and so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the
 // operation of a sibling has just ended (NotCompleted), or if the request was taken away. All replicas do this: each waits
-// for a random moment, and leaves it if a request has been seen meanwhile.
+// for a random moment, longer if another one leads, and leaves it if a request has been seen meanwhile.
 type Releaser struct {
 	judge   *judge.Judge
 	known   judge.KnownSets
@@ -82,6 +87,8 @@ type Releaser struct {
 	// view tells who has the slots of steps, by what the Applications show.
 	view   *slots.View
 	random func(time.Duration) time.Duration
+	// leads reports whether this replica is the one that asks first; nil if nobody is.
+	leads func() bool
 
 	// mu guards sets, and is not held while one is looked at: no ApplicationSet waits for another.
 	mu   sync.Mutex
@@ -121,6 +128,8 @@ type request struct {
 	next     time.Time
 	asked    int
 	askedAt  time.Time
+	// own says that this replica has asked.
+	own bool
 	// tooSoon says that argocd-agent has answered, and too soon for that to count.
 	tooSoon bool
 	// comparedAt is when Argo CD had compared the Application when it was asked for last.
@@ -152,6 +161,9 @@ func (r *Releaser) set(name types.NamespacedName) *argocd.ApplicationSet {
 	}
 	return nil
 }
+
+// FollowUnless makes the Releaser leave requests to another replica for a moment, unless this one leads.
+func (r *Releaser) FollowUnless(leads func() bool) { r.leads = leads }
 
 // StartWith makes the Releaser start what Argo CD does not start.
 func (r *Releaser) StartWith(s Starter) { r.starter = s }

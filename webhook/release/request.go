@@ -101,8 +101,35 @@ func (r *Releaser) showing(q *request, c need, p *argocd.Projection) {
 	}
 	q.position = r.judge.Histories.Position() // a request until then does not help
 	if !q.next.After(clock.Add(wait)) {
-		q.next = clock.Add(wait + r.random(spread))
+		q.next = clock.Add(wait + r.patience())
 	}
+}
+
+// before is how long Argo CD, or whoever else is about to do what a need asks for, has for it.
+func (r *Releaser) before(c need, p *argocd.Projection) time.Duration {
+	app := &p.Application
+	switch {
+	case c.unrecorded:
+		return unrecordedAfter
+	case c.pending || c.idle:
+		return overlookedAfter
+	case c.why == turnHasCome && r.starter != nil:
+		return startedWithin
+	case c.synced:
+		return noticedAfter
+	case c.settling && app.ReconciledAt.Before(app.LastSync.FinishedAt):
+		return comparedAfter
+	}
+	return 0
+}
+
+// patience is how long this replica leaves it to another one to ask, or to be seen asking.
+func (r *Releaser) patience() time.Duration {
+	patience := r.random(spread)
+	if r.leads != nil && !r.leads() {
+		patience += followedAfter
+	}
+	return patience
 }
 
 // request asks for a need if it is due. It returns after how long it is due next, and whether it takes one of the
@@ -120,23 +147,15 @@ func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Du
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.judge.Histories.Position(), since: clock, next: clock.Add(r.random(spread))}
-		if c.synced {
-			q.next = clock.Add(noticedAfter + r.random(spread))
-		}
-		if c.why == turnHasCome && r.starter != nil {
-			q.next = clock.Add(startedWithin + r.random(spread))
-		}
-		if c.pending || c.idle {
-			q.next = clock.Add(overlookedAfter + r.random(spread))
-		}
-		if c.unrecorded {
-			q.next = clock.Add(unrecordedAfter + r.random(spread))
-		}
+		q = &request{position: r.judge.Histories.Position(), since: clock}
+		q.next = clock.Add(r.before(c, p) + r.patience())
 	}
 	now.requests[key] = q
 	if after := c.from(q.since); after.After(clock) {
-		q.next, q.position = after, r.judge.Histories.Position() // a request until then does not help
+		q.position = r.judge.Histories.Position() // a request until then does not help
+		if q.next.Before(after) {
+			q.next = after.Add(r.patience())
+		}
 	}
 	if c.newest {
 		r.showing(q, c, p)
@@ -151,9 +170,12 @@ func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Du
 	switch {
 	case c.pending:
 		r.refresh.askAgain(c.app, c.comparedAt)
-	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Histories.RequestedSince(p.UID, q.position)):
+	case now.asked[c.app]:
+	case !q.own && r.judge.Histories.RequestedSince(p.UID, q.position):
+		q.position = r.judge.Histories.Position() // whoever has asked may ask once more
+	default:
 		r.refresh.ask(l.name, c.app, q.reason(c), c.comparedAt)
-		now.asked[c.app], q.position = true, r.judge.Histories.Position()
+		now.asked[c.app], q.own, q.position = true, true, r.judge.Histories.Position()
 	}
 	q.asked++
 	shortest := firstBackoff
@@ -161,6 +183,6 @@ func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Du
 		shortest = firstBackoffSettling
 	}
 	q.askedAt, q.comparedAt = clock, p.Application.ReconciledAt
-	q.next = clock.Add(backoff(shortest, q.asked) + r.random(spread))
+	q.next = clock.Add(backoff(shortest, q.asked) + r.patience())
 	return q.next.Sub(clock), c.pending || c.starts()
 }

@@ -58,17 +58,16 @@ func NewRequests(refresh Refresher, members Members, clock clock.PassiveClock) *
 }
 
 // AfterRefusal makes Argo CD compare again what a refusal finds to have been compared too early: whoever was refused
-// may ask again soon. In audit mode it asks for nothing. For a write that is held, a Releaser goes on with the siblings
-// that come later.
+// may ask again soon. In audit mode it asks for nothing, and for a write that a Releaser releases, that does.
 func (q *Requests) AfterRefusal(w *judge.Write, v judge.Verdict) {
-	if w.DryRun || v.Err != nil || !v.Rejects() {
+	// A Releaser looks at what it releases in a moment, but it does not know the slots.
+	later := v.Held && v.Released && v.Reason != policy.MaxUpdateReached
+	if w.DryRun || v.Err != nil || !v.Rejects() || later {
 		return
 	}
 	needed := slices.DeleteFunc(needs(v.Decision, &w.Target, w.Namespace), func(c need) bool {
 		// Where a refresh is pending, somebody has asked.
-		// The Releaser does that later, but it does not know the slots.
-		later := v.Held && (c.settling || c.synced) && v.Reason != policy.MaxUpdateReached
-		return c.pending || c.unpolled || later
+		return c.pending || c.unpolled
 	})
 	if len(needed) == 0 {
 		return
