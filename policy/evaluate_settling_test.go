@@ -48,6 +48,15 @@ func settlingRows() map[string]row {
 		"another writer wrote the target's":                seen(allowed("1:dev,fresh > 2:prod,respecified"), another),
 		"another writer wrote the target's, and the controller one": seen(wait("1:dev,fresh > 2:prod,respecified"),
 			func(s *policy.History) { respecified(s); another(s) }),
+		"a spec was written, and that pass has ended": seen(allowed("1:dev,fresh > 2:prod,respecified"), func(s *policy.History) {
+			respecified(s)
+			changed(s)
+			s.PassEnded = true
+		}),
+		"one has appeared, and a pass has ended": seen(wait("1:dev,fresh > 2:prod,respecified"), func(s *policy.History) {
+			joined(s)
+			s.PassEnded = true
+		}),
 		"a spec was written, and the target's is deployed": seen(allowed("1:dev > 2:prod"), respecified),
 		"nothing was written for a while":                  seen(allowed("1:dev,fresh > 2:prod,respecified"), long),
 		"at the level completed":                           at(policy.RequireCompleted, seen(wait("1:dev > 2:prod"), joined)),

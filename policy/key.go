@@ -120,7 +120,7 @@ func (f *facts) leaveOut(in *Input) {
 	// What only who asks for a refresh reads, and what is asked only of one that deploys a change of its spec.
 	f.Input.Target.ReconciledAt = time.Time{}
 	if !in.changed() {
-		f.Input.History.ContentSince, f.Input.History.ByAnother = time.Time{}, false
+		f.Input.History.ContentSince, f.Input.History.ByAnother, f.Input.History.PassEnded = time.Time{}, false, false
 	}
 }
 

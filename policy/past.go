@@ -15,6 +15,9 @@ type History struct {
 	ContentSince time.Time
 	// ByAnother says that somebody else than the ApplicationSet controller has written that: others do not change with it.
 	ByAnother bool
+	// PassEnded says that the ApplicationSet controller has ended the pass in which it wrote that spec, and the last one in
+	// which it gave a sibling another spec: all others have theirs.
+	PassEnded bool
 	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its
 	// steps to change, and Respecified when the spec of one was last seen to change; zero if that was not seen.
 	Joined, Respecified time.Time

@@ -32,7 +32,7 @@ var notGenerated = waiting{
 		level:  RequireRevision,
 		when: "level `revision`: an Application has appeared or changed its step less than 10 s ago " +
 			"(`--spec-settling`), or the steps have; or the target's spec has changed, and the controller wrote one " +
-			"then, or the ApplicationSet has ErrorOccurred, not by a denial of the same step or a later one",
+			"then, and has not ended that pass, or the ApplicationSet has ErrorOccurred, not by a denial of the same step or a later one",
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		if until := in.settled(); d.Step > 0 && in.Now.Before(until) {
@@ -55,7 +55,7 @@ var notGenerated = waiting{
 // concerned; zero if it has not been seen to write.
 func (in *Input) settled() (until time.Time) {
 	last := in.History.Joined
-	if in.changed() {
+	if in.changed() && !in.History.PassEnded {
 		last = latest(last, in.History.Respecified)
 		if !in.History.ByAnother {
 			last = latest(last, in.History.ContentSince)
@@ -68,9 +68,9 @@ func (in *Input) settled() (until time.Time) {
 }
 
 // SettlingTime is how long, unless Settings say otherwise, the ApplicationSet controller may take from one write of an
-// Application to the next. It writes them one after the other, by name, and nothing in the ApplicationSet tells when a
-// pass has ended (argo-cd v3.5.7, createOrUpdateInCluster in applicationset/controllers/applicationset_controller.go).
-// A write may wait for other admission webhooks, and is given up after ten seconds.
+// Application to the next, where it is not known that its pass has ended. It writes them one after the other, by name
+// (argo-cd v3.5.7, createOrUpdateInCluster in applicationset/controllers/applicationset_controller.go). A write may wait
+// for other admission webhooks, and is given up after ten seconds.
 const SettlingTime = 10 * time.Second
 
 // settling is SettlingTime, or what the Settings say.

@@ -39,10 +39,10 @@ func manyOfStepOne(n int, prod string) *scenario.Cluster {
 	return scenario.Of(line.String() + "3:prod=Healthy@" + prod)
 }
 
-// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet
-// controller; a user asks again.
+// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. For the ApplicationSet controller a Releaser
+// looks at it in a moment; a user asks again.
 func TestWhatAWriteRefreshes(t *testing.T) {
-	for _, user := range []string{scenario.ApplicationSetController, "jane"} {
+	for user, want := range map[string]int{scenario.ApplicationSetController: 0, "jane": 40} {
 		t.Run(user, func(t *testing.T) {
 			c := manyOfStepOne(120, "c")
 			trial := newTrial(scenario.Releasing(), c)
@@ -55,7 +55,7 @@ func TestWhatAWriteRefreshes(t *testing.T) {
 			if resp.AuditAnnotations["decision"] != "hold" {
 				trial.handle(a.Request())
 			}
-			NewWithT(t).Expect(trial.refreshes.Take()).To(HaveLen(40))
+			NewWithT(t).Expect(trial.refreshes.Take()).To(HaveLen(want))
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 func TestFewRefreshes(t *testing.T) {
 	const applications, most = 80, 1.2
 	for name, words := range map[string]string{
-		"stepgate starts": "poll=0s start pin=candidate",
-		"stepgate starts slow syncs": "poll=0s start pin=candidate takes=2s",
+		"stepgate starts":                      "poll=0s start pin=candidate",
+		"stepgate starts slow syncs":           "poll=0s start pin=candidate takes=2s",
 		"the ApplicationSet controller starts": "poll=0s", "with the ledger": "poll=0s ledger",
 	} {
 		t.Run(name, func(t *testing.T) {

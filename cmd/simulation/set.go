@@ -100,6 +100,9 @@ func (c *setController) pass() (failed bool) {
 		return false
 	}
 	desired := slices.Clone(c.of.wanted[set.Generation])
+	if c.w.traits.legacy {
+		c.recordResources()
+	}
 	current := c.current()
 	// The manager gets the ApplicationSet by value: what it records in this pass is not seen below, as in Reconcile.
 	syncs, err := c.progress(*set, current, desired)
@@ -133,6 +136,9 @@ func (c *setController) pass() (failed bool) {
 			c.w.app.delete(name)
 		}
 	}
+	if !c.w.traits.legacy {
+		c.recordResources()
+	}
 	c.wakeForBarrier(set)
 	if failing == "" {
 		c.report("")
@@ -141,6 +147,23 @@ func (c *setController) pass() (failed bool) {
 		c.wakeLater(requeueOnValidationError)
 	}
 	return false
+}
+
+// recordResources is updateResourcesStatus: 3.2 does it at the beginning of a pass, later versions at the end of one in
+// which all writes have succeeded. The API server makes nothing of a write that changes nothing.
+func (c *setController) recordResources() {
+	var resources []argo.ResourceStatus
+	for _, app := range c.current() {
+		resources = append(resources, argo.ResourceStatus{
+			Name: app.Name, Namespace: app.Namespace, Status: app.Status.Sync.Status,
+			Health: &argo.HealthStatus{Status: app.Status.Health.Status},
+		})
+	}
+	if !reflect.DeepEqual(c.of.live.Status.Resources, resources) {
+		set := *c.of.live
+		set.Status.Resources, set.Status.ResourcesCount = resources, int64(len(resources))
+		c.w.api.writeSet(&set)
+	}
 }
 
 // progress records how far the Applications are, and returns which of them may be synced.

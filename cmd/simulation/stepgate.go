@@ -95,6 +95,9 @@ func newReplica(s *stepgate, records records) *replica {
 			r.ForgetSteps(&s.setProjection(old).ApplicationSet)
 		}
 		r.KeepSteps(&s.setProjection(set).ApplicationSet)
+		if argocd.NewPass(set).Ended(argocd.NewPass(old)) {
+			r.PassEnded(cluster.Owner{Namespace: set.Namespace, UID: set.UID}, set.ResourceVersion)
+		}
 		r.changed(r.w.family(set.Name))
 	}
 	for _, name := range w.names {

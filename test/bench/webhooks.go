@@ -147,8 +147,8 @@ func (unwatched) History(*policy.ApplicationSet, uint64, uint64) policy.History 
 }
 
 // ContentSince knows of no change of a spec.
-func (unwatched) ContentSince(types.UID, argocd.Content) (since time.Time, byAnother bool) {
-	return time.Time{}, false
+func (unwatched) ContentSince(types.UID, argocd.Content) (since time.Time, byAnother, ended bool) {
+	return time.Time{}, false, false
 }
 
 // always says of every Application that it exists.

@@ -28,8 +28,9 @@ type Watch struct {
 	Stale map[types.UID]bool
 	// Relabelled is the name of the Application whose labels have just changed.
 	Relabelled string
-	// The times are what policy.History has.
+	// The times, and PassEnded, are what policy.History has.
 	ContentAt, Joined, Respecified time.Time
+	PassEnded                      bool
 }
 
 // Found is judge.Histories.
@@ -55,8 +56,8 @@ func (s *Watch) Known(types.UID) bool { return true }
 func (s *Watch) Position() uint64 { return s.At }
 
 // ContentSince is judge.Histories.
-func (s *Watch) ContentSince(types.UID, argocd.Content) (since time.Time, byAnother bool) {
-	return s.ContentAt, false
+func (s *Watch) ContentSince(types.UID, argocd.Content) (since time.Time, byAnother, ended bool) {
+	return s.ContentAt, false, s.PassEnded
 }
 
 // Changed is judge.Histories.

@@ -109,12 +109,15 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 
 // sets handles the events of ApplicationSets.
 func (c *Cache) sets() cache.ResourceEventHandler {
-	return onEvery(func(_, object any, is event) {
+	return onEvery(func(before, object any, is event) {
 		if set, ok := object.(*setProjection); ok {
 			if is == gone {
 				c.ForgetSteps(&set.set.ApplicationSet)
 			} else {
 				c.KeepSteps(&set.set.ApplicationSet)
+			}
+			if was, ok := before.(*setProjection); ok && is == changed && set.pass.Ended(was.pass) {
+				c.PassEnded(OwnerOf(&set.set.ApplicationSet), set.ResourceVersion)
 			}
 			name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
 			c.changed(name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
@@ -26,18 +27,24 @@ type Histories struct {
 	position uint64
 	apps     map[types.UID]*member
 	families map[Owner]*family
+	// versions are the resourceVersions up to which the events of the Applications of a namespace were seen. Those of a
+	// list come in any order, and do not count.
+	versions map[string]string
 	// kept is nil unless the Histories resume.
 	kept func(p *argocd.Projection) *history.Kept
 }
 
 // NewHistories returns Histories of nothing.
 func NewHistories(clock clock.PassiveClock) *Histories {
-	return &Histories{clock: clock, apps: map[types.UID]*member{}, families: map[Owner]*family{}}
+	return &Histories{clock: clock, apps: map[types.UID]*member{}, families: map[Owner]*family{}, versions: map[string]string{}}
 }
 
 // Observe remembers a Projection that the watch gave.
 func (s *Histories) Observe(p *argocd.Projection) {
 	s.observe(p, history.Event{Appeared: s.clock.Now()})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.versions[p.Namespace] = p.ResourceVersion
 }
 
 // Listed remembers a Projection of the first list: nobody has seen it appear.
@@ -83,7 +90,7 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 		f.joined = later(f.joined, e.Appeared)
 	}
 	if since, _, _ := record.ContentSince(p.Content); respecified {
-		f.respecified = later(f.respecified, since)
+		f.respecified, f.respecifiedAt = later(f.respecified, since), p.ResourceVersion
 	}
 }
 
@@ -245,16 +252,43 @@ func (s *Histories) Found(app types.UID, operatedAt time.Time) argocd.Content {
 	return s.record(app).Found(operatedAt)
 }
 
-// ContentSince returns since when an Application has had a spec of this content, and whether somebody else than its
-// ApplicationSet controller has written it. Where the watch lags, and has not seen that, it is now, and nobody knows who.
-func (s *Histories) ContentSince(app types.UID, content argocd.Content) (since time.Time, byAnother bool) {
+// ContentSince returns since when an Application has had a spec of this content, whether somebody else than its
+// ApplicationSet controller has written it, and whether the pass in which that was written has ended. Where the watch
+// lags, and has not seen that, it is now, and nobody knows who.
+func (s *Histories) ContentSince(app types.UID, content argocd.Content) (since time.Time, byAnother, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	since, byAnother, known := s.record(app).ContentSince(content)
+	o := s.apps[app]
+	since, byAnother, known := o.known().ContentSince(content)
 	if !known {
-		return s.clock.Now(), false
+		return s.clock.Now(), false, false
 	}
-	return since, byAnother
+	return since, byAnother, s.ended(o)
+}
+
+// ended reports whether the ApplicationSet controller has ended the pass in which it has written the spec of an
+// Application, and the last of which a sibling has got another one, and whether the watch has seen all that was written
+// by then: ApplicationSets are watched by another one.
+func (s *Histories) ended(o *member) bool {
+	f := s.families[o.owner]
+	return f != nil && newer(f.endedAt, o.ContentVersion()) &&
+		(f.respecifiedAt == "" || newer(f.endedAt, f.respecifiedAt)) && newer(s.versions[o.owner.Namespace], f.endedAt)
+}
+
+// PassEnded notices that all passes of an ApplicationSet's controller have ended that had written Applications before a
+// resourceVersion.
+func (s *Histories) PassEnded(owner Owner, version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.families[owner]; f != nil {
+		f.endedAt = version
+	}
+}
+
+// newer reports whether a resourceVersion is known to be later than another one.
+func newer(version, other string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && order > 0
 }
 
 // History returns what was seen of the Applications of an ApplicationSet until now: whether they are compared since the

@@ -13,7 +13,8 @@ import (
 // setProjection is an ApplicationSet for the informer's store. Its metadata is as short as a Projection's.
 type setProjection struct {
 	metav1.ObjectMeta
-	set *argocd.ApplicationSet
+	set  *argocd.ApplicationSet
+	pass argocd.Pass
 }
 
 // transform is what an informer applies to every object before it stores it.
@@ -22,7 +23,7 @@ func transform(object any) (any, error) {
 	case *argo.Application:
 		return argocd.NewProjection(o), nil
 	case *argo.ApplicationSet:
-		return &setProjection{ObjectMeta: argocd.Identity(o), set: argocd.NewApplicationSet(o)}, nil
+		return &setProjection{ObjectMeta: argocd.Identity(o), set: argocd.NewApplicationSet(o), pass: argocd.NewPass(o)}, nil
 	case *argo.AppProject:
 		return &projectProjection{ObjectMeta: argocd.Identity(o), windows: argocd.SyncWindows(o)}, nil
 	case *argocd.Projection, *setProjection, *projectProjection:

@@ -53,6 +53,8 @@ type Record struct {
 	// one before.
 	content, contentBefore argocd.Content
 	contentSince           time.Time
+	// contentVersion is a resourceVersion at which it had that spec; empty if it is not known any more.
+	contentVersion string
 	// byAnother says that somebody else than the ApplicationSet controller has written that.
 	byAnother bool
 	around    string
@@ -181,6 +183,10 @@ func (r *Record) ContentSince(content argocd.Content) (since time.Time, byAnothe
 	return r.contentSince, r.byAnother, true
 }
 
+// ContentVersion is a resourceVersion at which the Application had its spec, the first one that was seen; empty if that is
+// not known any more.
+func (r *Record) ContentVersion() string { return r.contentVersion }
+
 // specify notices a change of the spec, and reports whether it is news for the others. It is none if the spec is what it
 // was before the last change: two writers who never agree would hold everybody up for ever. Nor is what somebody else
 // than the ApplicationSet controller writes.
@@ -194,7 +200,7 @@ func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
 	default:
 		r.contentSince = cmp.Or(e.Appeared, p.ContentSince, e.At)
 	}
-	r.byAnother = p.ByAnother
+	r.byAnother, r.contentVersion = p.ByAnother, p.ResourceVersion
 	news = content != r.contentBefore && !r.byAnother
 	r.contentBefore, r.content = r.content, content
 	return news

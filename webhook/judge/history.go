@@ -25,9 +25,10 @@ type Histories interface {
 	// Found is what an Application was found Synced with since its last operation, which started at a time; the zero
 	// Content if that was not seen.
 	Found(app types.UID, operatedAt time.Time) argocd.Content
-	// ContentSince is since when an Application has had a spec of this content, now if that was not seen; and whether
-	// somebody else than the ApplicationSet controller has written that.
-	ContentSince(app types.UID, content argocd.Content) (since time.Time, byAnother bool)
+	// ContentSince is since when an Application has had a spec of this content, now if that was not seen; whether somebody
+	// else than the ApplicationSet controller has written that; and whether that has ended the pass, and the last one in
+	// which it gave a sibling another spec.
+	ContentSince(app types.UID, content argocd.Content) (since time.Time, byAnother, ended bool)
 	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the
 	// newest position if that was not seen.
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
@@ -50,7 +51,7 @@ const (
 func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
 	history := j.Histories.History(set, j.changed(w), j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt))
 	deployed, deploys, spec, operatedAt := argocd.Deployed(w.App, w.Old)
-	history.ContentSince, history.ByAnother = j.Histories.ContentSince(w.UID, spec)
+	history.ContentSince, history.ByAnother, history.PassEnded = j.Histories.ContentSince(w.UID, spec)
 	return deployedBefore(history, deploys, deployed, j.Histories.Found(w.UID, operatedAt))
 }
 

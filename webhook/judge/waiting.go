@@ -17,7 +17,7 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Target, in.Now, in.Window = WaitingTarget(p), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
-	in.History.ContentSince, in.History.ByAnother = j.Histories.ContentSince(p.UID, p.Content)
+	in.History.ContentSince, in.History.ByAnother, in.History.PassEnded = j.Histories.ContentSince(p.UID, p.Content)
 	found := j.Histories.Found(p.UID, p.Application.LastOperation.StartedAt)
 	in.History = deployedBefore(in.History, p.Content, p.Deployed, found)
 	return in

@@ -97,9 +97,9 @@ func (l *long) History(*policy.ApplicationSet, uint64, uint64) policy.History {
 	}}
 }
 
-func (l *long) ContentSince(app types.UID, _ argocd.Content) (since time.Time, byAnother bool) {
+func (l *long) ContentSince(app types.UID, _ argocd.Content) (since time.Time, byAnother, ended bool) {
 	n, _ := strconv.Atoi(strings.Trim(string(app), "prod-ui"))
-	return scenario.Noon.Add(-11*time.Hour + time.Duration(n)*time.Second), false
+	return scenario.Noon.Add(-11*time.Hour + time.Duration(n)*time.Second), false, false
 }
 
 func (l *long) Found(types.UID, time.Time) argocd.Content {

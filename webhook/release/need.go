@@ -27,6 +27,8 @@ type need struct {
 	// settling says that its operation has just ended: up to Argo CD 3.5, its controller may overlook a request at that
 	// moment.
 	settling bool
+	// unhurried says that no sync waits for it yet.
+	unhurried bool
 	// synced says that the ApplicationSet controller only has to notice that it has synced, and is about to.
 	synced bool
 	// pending says that a refresh of it is requested already.
@@ -159,7 +161,7 @@ func unproven(
 			after, within := shownAfter(&p.Application, missing)
 			all = append(all, need{
 				app: nameOf(p), step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
-				pending: p.Application.RefreshRequested, after: after, within: within,
+				unhurried: true, pending: p.Application.RefreshRequested, after: after, within: within,
 			})
 		}
 	}

@@ -112,7 +112,7 @@ func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
 			config.Pin, config.Start = tc.pin, true
 			r := newReleasing(config, c)
 			r.Reconcile(guestbook)
-			r.clock.Step(time.Second + jitter)
+			r.clock.Step(comparedAfter + jitter)
 			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
 		})

@@ -126,6 +126,8 @@ type request struct {
 	// position is since when a request of somebody else counts, or that of this replica was to be seen.
 	position uint64
 	next     time.Time
+	// patience is how long the first request, or one that helps only later, is left to another replica.
+	patience time.Duration
 	asked    int
 	askedAt  time.Time
 	// own says that this replica has asked.

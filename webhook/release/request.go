@@ -117,7 +117,7 @@ func (r *Releaser) before(c need, p *argocd.Projection) time.Duration {
 		return startedWithin
 	case c.synced:
 		return noticedAfter
-	case c.settling && app.ReconciledAt.Before(app.LastSync.FinishedAt):
+	case c.settling && (c.unhurried || app.ReconciledAt.Before(app.LastSync.FinishedAt)):
 		return comparedAfter
 	}
 	return 0
@@ -147,15 +147,17 @@ func (r *Releaser) request(l *look, c need, p *argocd.Projection) (again time.Du
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.judge.Histories.Position(), since: clock}
-		q.next = clock.Add(r.before(c, p) + r.patience())
+		q = &request{position: r.judge.Histories.Position(), since: clock, patience: r.patience()}
 	}
 	now.requests[key] = q
-	if after := c.from(q.since); after.After(clock) {
+	after := c.from(q.since)
+	if after.After(clock) {
 		q.position = r.judge.Histories.Position() // a request until then does not help
-		if q.next.Before(after) {
-			q.next = after.Add(r.patience())
-		}
+	}
+	if first := q.since.Add(r.before(c, p)); q.asked == 0 && first.After(after) {
+		q.next = first.Add(q.patience)
+	} else if q.asked == 0 || q.next.Before(after) {
+		q.next = after.Add(q.patience)
 	}
 	if c.newest {
 		r.showing(q, c, p)
