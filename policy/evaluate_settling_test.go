@@ -53,6 +53,10 @@ func settlingRows() map[string]row {
 			changed(s)
 			s.PassEnded = true
 		}),
+		"more than sources was written, and that pass has ended": seen(wait("1:dev,fresh > 2:prod,respecified"), func(s *policy.History) {
+			respecified(s)
+			s.AroundSince, s.PassEnded = second("100"), true
+		}),
 		"one has appeared, and a pass has ended": seen(wait("1:dev,fresh > 2:prod,respecified"), func(s *policy.History) {
 			joined(s)
 			s.PassEnded = true

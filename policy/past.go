@@ -18,6 +18,9 @@ type History struct {
 	// PassEnded says that the ApplicationSet controller has ended the pass in which it wrote that spec, and the last one in
 	// which it gave a sibling another spec: all others have theirs.
 	PassEnded bool
+	// AroundSince is when more than the sources of one was last seen to change in such a pass; zero if that was not seen.
+	// No comparison shows that it was made with the new one: Argo CD keeps no more than the sources and the destination.
+	AroundSince time.Time
 	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its
 	// steps to change, and Respecified when the spec of one was last seen to change; zero if that was not seen.
 	Joined, Respecified time.Time

@@ -55,7 +55,11 @@ var notGenerated = waiting{
 // concerned; zero if it has not been seen to write.
 func (in *Input) settled() (until time.Time) {
 	last := in.History.Joined
-	if in.changed() && !in.History.PassEnded {
+	switch {
+	case !in.changed():
+	case in.History.PassEnded:
+		last = latest(last, in.History.AroundSince)
+	default:
 		last = latest(last, in.History.Respecified)
 		if !in.History.ByAnother {
 			last = latest(last, in.History.ContentSince)

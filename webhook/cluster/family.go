@@ -32,6 +32,8 @@ type family struct {
 	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and
 	// respecified when the last spec of one was seen to change; zero if nothing of the kind was seen.
 	joined, respecified time.Time
+	// around is policy.History.AroundSince.
+	around time.Time
 	// respecifiedAt is the resourceVersion of that change of a spec, or a later one, and endedAt is that by which the
 	// passes of the controller had ended that had begun before. Both may be empty.
 	respecifiedAt, endedAt string

@@ -91,6 +91,9 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	}
 	if since, _, _ := record.ContentSince(p.Content); respecified {
 		f.respecified, f.respecifiedAt = later(f.respecified, since), p.ResourceVersion
+		if before.known().Around() != p.Content.Around {
+			f.around = later(f.around, since)
+		}
 	}
 }
 
@@ -307,7 +310,7 @@ func (s *Histories) History(set *policy.ApplicationSet, changed, compared uint64
 	if f.set != nil && !sameSteps {
 		joined = now
 	}
-	return policy.History{Joined: joined, Respecified: f.respecified, Of: func(name string) policy.Past {
+	return policy.History{Joined: joined, Respecified: f.respecified, AroundSince: f.around, Of: func(name string) policy.Past {
 		i, ok := names[name]
 		if !ok {
 			return policy.Past{}

@@ -183,6 +183,14 @@ func (r *Record) ContentSince(content argocd.Content) (since time.Time, byAnothe
 	return r.contentSince, r.byAnother, true
 }
 
+// Around is what it had around its sources; empty if it was not seen.
+func (r *Record) Around() string {
+	if r == nil {
+		return ""
+	}
+	return r.content.Around
+}
+
 // ContentVersion is a resourceVersion at which the Application had its spec, the first one that was seen; empty if that is
 // not known any more.
 func (r *Record) ContentVersion() string { return r.contentVersion }

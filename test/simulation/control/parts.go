@@ -51,6 +51,7 @@ const (
 	operation   = "policy/reason_operation_failed.go"
 	again       = "policy/reason_already_synced.go"
 	completions = "webhook/history/completions.go"
+	histories   = "webhook/cluster/histories.go"
 )
 
 const (
@@ -102,6 +103,10 @@ func ofFindings() []part {
 		take("Joined", generated, `last := in.History.Joined`, `var last time.Time`),
 		take("Respecified", generated, `latest(last, in.History.Respecified)`, `latest(last)`,
 			`latest(last, in.History.ContentSince)`, `latest(last)`),
+		take("PassEnded", histories, `newer(f.endedAt, o.ContentVersion())`, `f.endedAt != ""`,
+			`(f.respecifiedAt == "" || newer(f.endedAt, f.respecifiedAt))`, `true`),
+		take("AroundSince", generated, `latest(last, in.History.AroundSince)`, `latest(last)`),
+		take("PassWatched", histories, `newer(s.versions[o.owner.Namespace], f.endedAt)`, `true`),
 		take("Failing", generated, `in.ApplicationSet.Failing == "" ||`, `true ||`),
 		take("FailingStep", generated, ` || in.ApplicationSet.FailingStep >= d.Step`, ``),
 		take("Around", "webhook/argocd/content.go", `return digest(parts)`, `return digest(parts.Destination)`),
