@@ -109,7 +109,7 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 		"count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
 	f.DurationVar(&g.settling, "spec-settling", policy.SettlingTime,
 		"how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec "+
-			"waits for that long after the last one; 0 waits for none")
+			"waits for that long after the last one, unless the end of its pass is seen before; 0 waits for none")
 	f.BoolVar(&g.hold, "hold", true,
 		"in enforce mode, leave an early sync out of the write of a controller, or of a program whose operation says that "+
 			"it is automated, instead of denying the write")
