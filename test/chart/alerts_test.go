@@ -114,6 +114,9 @@ func TestAlertsFire(t *testing.T) {
 		"Argo CD syncs without calls, at first":       {map[string]string{validate: ""}, 300, nil},
 		"Argo CD syncs, and there never was a call":   {map[string]string{validate: ""}, 450, []string{"StepgateNotCalled a"}},
 		"Argo CD syncs, and there is one call":        {map[string]string{validate: "_x400 1x49"}, 450, nil},
+		"a ConfigMap of the ledger cannot be read":    {map[string]string{`stepgate_ledger_problems{$R,problem="unreadable"}`: "0x30 1x30"}, 60, []string{"StepgateLedgerUnreadable a"}},
+		"it could not, 10 minutes ago":                {map[string]string{`stepgate_ledger_problems{$R,problem="unreadable"}`: "0x40 1x10 0x10"}, 60, nil},
+		"a part of the ledger is lost":                {map[string]string{`stepgate_ledger_problems{$R,problem="lost"}`: "1x60"}, 60, nil},
 		"no calls, and Argo CD has synced nothing":    {map[string]string{validate: "10x450", `argocd_app_sync_total{namespace="argocd",name="guestbook"}`: "10x450"}, 450, nil},
 	} {
 		for _, alert := range tc.want {

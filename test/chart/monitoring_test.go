@@ -67,6 +67,9 @@ func rulesOf(g *WithT, objects map[string]*unstructured.Unstructured) []rule {
 	return rules
 }
 
+// intervals puts durations in the place of Grafana's variables.
+var intervals = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1d")
+
 // expressionsOf are the expressions of the alerts, of the dashboard's panels and of its variables, by their place.
 func expressionsOf(g *WithT, objects map[string]*unstructured.Unstructured) map[string]string {
 	all := map[string]string{}
@@ -83,15 +86,18 @@ func expressionsOf(g *WithT, objects map[string]*unstructured.Unstructured) map[
 			}
 		}
 		Panels []struct {
-			Title   string
-			Targets []struct{ Expr, RefID string }
+			Title, Type string
+			Targets     []struct{ Expr, RefID string }
 		}
 	}
 	g.Expect(json.Unmarshal([]byte(text), &dashboard)).To(Succeed())
 	for _, p := range dashboard.Panels {
+		if p.Type == "row" {
+			continue // a title
+		}
 		g.Expect(p.Targets).NotTo(BeEmpty(), p.Title)
 		for _, target := range p.Targets {
-			all["panel "+p.Title+" "+target.RefID] = strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
+			all["panel "+p.Title+" "+target.RefID] = intervals.Replace(target.Expr)
 		}
 	}
 	for _, v := range dashboard.Templating.List {
@@ -126,6 +132,9 @@ var elsewhere = map[string]string{
 	"kube_deployment_status_replicas_available": "kube-state-metrics, docs/metrics/workload/deployment-metrics.md (stable)",
 	"stepgate_reporter_build_info":              "cmd/stepgate-reporter, whose tests look for it",
 	"argocd_app_sync_total":                     "argo-cd v3.5.7, controller/metrics/metrics.go",
+	"stepgate_rollout_failures_total":           "webhook/rollouts, whose TestMetrics looks for it, as for the next ones",
+	"stepgate_rollout_lead_time_seconds_bucket": "they appear with the first step that is complete,",
+	"stepgate_rollout_repair_seconds_bucket":    "and with the first failure that is repaired",
 }
 
 // Prometheus can parse every expression. Every metric that an alert or a panel names is one that a real stepgate, or a

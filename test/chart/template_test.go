@@ -110,7 +110,7 @@ func TestAdmissionPolicyByVersion(t *testing.T) {
 		"1.29":                 {[]string{"--kube-version=1.29"}, nil},
 		"1.29, switched on":    {[]string{"--kube-version=1.29", "--api-versions=admissionregistration.k8s.io/v1beta1/ValidatingAdmissionPolicy"}, []string{"admissionregistration.k8s.io/v1beta1"}},
 		"1.30":                 {[]string{"--kube-version=1.30"}, []string{"admissionregistration.k8s.io/v1"}},
-		"1.30, nothing to say": {[]string{"--kube-version=1.30", "--set=releaseWaiting.enabled=false,certs.mode=external,certs.external.secretName=tls"}, nil},
+		"1.30, nothing to say": {[]string{"--kube-version=1.30", "--set=releaseWaiting.enabled=false,certs.mode=external,certs.external.secretName=tls,config.ledger=false"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

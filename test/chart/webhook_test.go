@@ -82,7 +82,7 @@ func TestEveryRuleNamesItsVersions(t *testing.T) {
 	) {
 		look(o.Object)
 	}
-	g.Expect(rules).To(Equal(10), "four webhooks, and six policies")
+	g.Expect(rules).To(Equal(11), "four webhooks, and seven policies")
 }
 
 // The two configurations select the same writes, whatever the values are, and are called at the same server.
