@@ -22,8 +22,9 @@ const BarrierAnnotation = "stepgate.io/barrier"
 
 const (
 	barrierManager = "stepgate-barrier"
-	// barrierTimeout bounds a write and its way back through the watch. A LIST then proves what the barrier did not.
-	barrierTimeout = 300 * time.Millisecond
+	// barrierTimeout bounds a write and its way back through the watch. A LIST then proves what the barrier did not. Of a
+	// large namespace, that takes as long, and an API server that is busy would have more to do.
+	barrierTimeout = time.Second
 	// barrierRest is for how long a barrier that has failed is not tried again: each failure costs a decision
 	// barrierTimeout.
 	barrierRest = 10 * time.Second
