@@ -102,6 +102,7 @@ func (c *setController) pass() (failed bool) {
 	desired := slices.Clone(c.of.wanted[set.Generation])
 	if c.w.traits.legacy {
 		c.recordResources()
+		set = c.set()
 	}
 	current := c.current()
 	// The manager gets the ApplicationSet by value: what it records in this pass is not seen below, as in Reconcile.
@@ -150,7 +151,8 @@ func (c *setController) pass() (failed bool) {
 }
 
 // recordResources is updateResourcesStatus: 3.2 does it at the beginning of a pass, later versions at the end of one in
-// which all writes have succeeded. The API server makes nothing of a write that changes nothing.
+// which all writes have succeeded. The API server makes nothing of a write that changes nothing. The controller goes on
+// with what it has written.
 func (c *setController) recordResources() {
 	var resources []argo.ResourceStatus
 	for _, app := range c.current() {
@@ -163,6 +165,7 @@ func (c *setController) recordResources() {
 		set := *c.of.live
 		set.Status.Resources, set.Status.ResourcesCount = resources, int64(len(resources))
 		c.w.api.writeSet(&set)
+		c.cache.sets[c.of.name] = &set
 	}
 }
 

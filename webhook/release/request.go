@@ -117,7 +117,9 @@ func (r *Releaser) before(c need, p *argocd.Projection) time.Duration {
 		return startedWithin
 	case c.synced:
 		return noticedAfter
-	case c.settling && (c.unhurried || app.ReconciledAt.Before(app.LastSync.FinishedAt)):
+	case c.unhurried:
+		return comparedAfter / 2 // in a train, the next sync comes soon, and what is not proven by then never is
+	case c.settling && app.ReconciledAt.Before(app.LastSync.FinishedAt):
 		return comparedAfter
 	}
 	return 0
