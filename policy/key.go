@@ -29,7 +29,8 @@ type facts struct {
 	Name string
 }
 
-// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings. One goroutine may use them.
+// Keys are those of the targets of one ApplicationSet at one moment, with the same siblings. They are not safe for
+// concurrent use.
 type Keys struct {
 	// siblings are those, by name.
 	siblings map[string]*Sibling

@@ -15,8 +15,7 @@ import (
 // workload checks what runs.
 func (f *Facts) workload(r *Installation) []Check {
 	return in(r.subject(), "Running", f.version(r), r.replicas(), r.endpoints(), r.budget(), r.mode(), f.kept(r),
-		r.callers(),
-		f.lists(r))
+		r.callers(), f.lists(r))
 }
 
 // version compares what is installed with this command line.

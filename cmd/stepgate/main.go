@@ -28,8 +28,7 @@ const (
 func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 	ask := []*cobra.Command{
 		newAudit(streams), newHistory(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams),
-		newSimulate(streams),
-		newDoctor(streams), newDashboard(streams),
+		newSimulate(streams), newDoctor(streams), newDashboard(streams),
 	}
 	act := []*cobra.Command{newPause(streams), newResume(streams), newApprove(streams)}
 	for _, c := range ask {

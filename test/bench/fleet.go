@@ -102,7 +102,7 @@ func (f *fleet) measure(ctx context.Context, keeps bool, groups ...[]string) {
 	for i, namespaces := range groups {
 		name := fmt.Sprintf("stepgate-%d-%d-%d", f.sets*perSet, len(groups), i)
 		if keeps {
-			name += "-kept" // the ledger of the one before has the other name
+			name += "-kept" // NAME-ledger is the policy of the instance without one
 		}
 		instances = append(instances, f.instance(ctx, name, namespaces, len(groups) > 1, keeps))
 	}

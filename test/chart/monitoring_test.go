@@ -127,14 +127,15 @@ func selectorsOf(t *testing.T, expressions map[string]string) map[string][]selec
 	return all
 }
 
-// elsewhere are the metrics of programs that the tests do not run, with the place that was read.
+// elsewhere are the metrics that the rollout of this test does not have, with the place that was read, or the test that
+// looks for them.
 var elsewhere = map[string]string{
 	"kube_deployment_status_replicas_available": "kube-state-metrics, docs/metrics/workload/deployment-metrics.md (stable)",
 	"stepgate_reporter_build_info":              "cmd/stepgate-reporter, whose tests look for it",
 	"argocd_app_sync_total":                     "argo-cd v3.5.7, controller/metrics/metrics.go",
-	"stepgate_rollout_failures_total":           "webhook/rollouts, whose TestMetrics looks for it, as for the next ones",
-	"stepgate_rollout_lead_time_seconds_bucket": "they appear with the first step that is complete,",
-	"stepgate_rollout_repair_seconds_bucket":    "and with the first failure that is repaired",
+	"stepgate_rollout_failures_total":           "webhook/rollouts, TestMetrics: there is none before the first failure",
+	"stepgate_rollout_lead_time_seconds_bucket": "webhook/rollouts, TestMetrics: there is none before a step is complete",
+	"stepgate_rollout_repair_seconds_bucket":    "webhook/rollouts, TestMetrics: there is none before a failure is repaired",
 }
 
 // Prometheus can parse every expression. Every metric that an alert or a panel names is one that a real stepgate, or a
