@@ -32,7 +32,7 @@ var notGenerated = waiting{
 		level:  RequireRevision,
 		when: "level `revision`: an Application has appeared or changed its step less than 10 s ago " +
 			"(`--spec-settling`), or the steps have; or the target's spec has changed, and the controller wrote one " +
-			"then, and has not ended that pass, or the ApplicationSet has ErrorOccurred, not by a denial of the same step or a later one",
+			"in a pass that goes on, or the ApplicationSet has ErrorOccurred, not by a denial of this step or a later one",
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		if until := in.settled(); d.Step > 0 && in.Now.Before(until) {

@@ -337,7 +337,9 @@ func crowd(w *world, n int) {
 		}
 	}
 	for i := range n {
-		w.apps = append(w.apps, alone(fmt.Sprintf("crowd-%d", i), ""))
+		app := alone(fmt.Sprintf("crowd-%d", i), "")
+		app.Annotations = nil
+		w.apps = append(w.apps, app)
 	}
 }
 
@@ -348,7 +350,8 @@ func TestLongListsAndNamesOnly(t *testing.T) {
 	w.settings.Barrier.Name, w.settings.NamesOnly, w.settings.Namespaces = "", true, []string{"argocd", "team-a"}
 	checks := w.sources(t).Gather(t.Context()).Examine().Checks
 	i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == "lists" })
-	g.Expect(strings.Join(checks[i].Commands, "\n")).To(ContainSubstring("argocd.applicationNamespaces={/^(argocd|team-a)$/}"))
+	g.Expect(strings.Join(checks[i].Commands, "\n")).
+		To(ContainSubstring("argocd.applicationNamespaces={/^(argocd|team-a)$/}"))
 }
 
 // TestListsAreNotLong has no warning where nothing of this release lists that many Applications.

@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
@@ -165,6 +166,10 @@ func healthy(t *testing.T) *world {
 func configurations(g Gomega) []runtime.Object {
 	text, err := installed.Kustomize(filepath.Join("..", "..", "config", "enforce"))
 	g.Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	g.Expect(argo.AddToScheme(scheme)).To(Succeed())
+	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()
 	var all []runtime.Object
 	documents := yaml.NewYAMLReader(newReader(text))
 	for {
@@ -173,7 +178,7 @@ func configurations(g Gomega) []runtime.Object {
 			return all
 		}
 		g.Expect(err).NotTo(HaveOccurred())
-		object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		object, _, err := decoder.Decode(document, nil, nil)
 		g.Expect(err).NotTo(HaveOccurred(), string(document))
 		all = append(all, object)
 	}

@@ -43,7 +43,7 @@ func TestSimulateExitCodes(t *testing.T) {
 		code int
 		want string
 	}{
-		"in order":           {[]string{"-f", simulated}, 0, "complete after 2m41s, in order: 4 Applications"},
+		"in order":           {[]string{"-f", simulated}, 0, "complete after 2m43s, in order: 4 Applications"},
 		"one fails":          {[]string{"-f", simulated, "--fail", "guestbook-dev=sync"}, command.ExitFound, "the sync has failed, after 5 retries"},
 		"without stepgate":   {[]string{"-f", simulated, "--without-gate"}, command.ExitFound, "2 Applications start too early: guestbook-prod-eu and guestbook-prod-us"},
 		"its name":           {[]string{"-f", simulated, "guestbook"}, 0, "complete"},

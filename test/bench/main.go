@@ -87,7 +87,8 @@ func parse() (options, error) {
 	}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
 	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many "+
-		"Applications that Argo CD writes; 6: all Applications in one namespace (default 1,2,3,4,6; with --quick all)", numbers(&o.parts))
+		"Applications that Argo CD writes; 6: all Applications in one namespace (default 1,2,3,4,6; with --quick all)",
+		numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")

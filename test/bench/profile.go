@@ -23,7 +23,7 @@ const profiled = 10 * time.Second
 
 var profiledCases = map[string]bool{
 	"floor": true, "write-no-webhook": true, "allow-barrier": true, "write-allow-barrier": true, "deny": true,
-	"write-deny": true,
+	"write-deny": true, "write-allow": true,
 }
 
 // profile writes CPU profiles of the kube-apiserver and of stepgate while one case is repeated, and prints their sums

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,38 @@ func shared(ctx context.Context, s *suite) []goal {
 		}
 		e.measure(ctx, rows, 0)
 	}
-	return e.ofCrowd(all)
+	goals := e.ofCrowd(all)
+	e.ofReads(ctx, rollouts)
+	return goals
+}
+
+// ofReads prints how long an allowed write waits for each of its reads. They run side by side.
+func (e *experiment) ofReads(ctx context.Context, rollouts []*rollout) {
+	e.out.Line("")
+	for _, r := range rollouts {
+		kinds := []string{
+			"application_barrier", "applicationset_get", "applicationset_metadata_get", "applicationset_metadata_list",
+		}
+		before := e.readTimes(ctx, kinds)
+		for range e.options.samples {
+			script.Must(e.patchers[barrierUser].patch(ctx, r, allow))
+		}
+		text := fmt.Sprintf("%d siblings: an allowed write waits on average for", r.siblings)
+		for i, after := range e.readTimes(ctx, kinds) {
+			if mean := (after - before[i]) / time.Duration(e.options.samples); mean > 0 {
+				text += fmt.Sprintf(" %s %s", kinds[i], ms(mean))
+			}
+		}
+		e.out.Line("%s", text)
+	}
+}
+
+func (e *experiment) readTimes(ctx context.Context, kinds []string) (all []time.Duration) {
+	for _, kind := range kinds {
+		seconds := script.Get(e.barrier.Total(ctx, "stepgate_live_read_duration_seconds", "kind", kind))
+		all = append(all, time.Duration(seconds*float64(time.Second)))
+	}
+	return all
 }
 
 func (e *experiment) oneWrite(r *rollout) []*row {
@@ -67,23 +99,19 @@ func (e *experiment) oneWrite(r *rollout) []*row {
 }
 
 func (e *experiment) oneByList(r *rollout) []*row {
-	return []*row{{
-		sampled: sampled{
-			siblings: r.siblings, name: "write-allow-list", run: e.write(gateUser, r, allow), samples: min(10, e.options.samples),
-			heavy: true,
-		}, readsSoFar: e.writeReads,
-	}}
+	list := sampled{siblings: r.siblings, name: "write-allow-list", run: e.write(gateUser, r, allow), heavy: true}
+	list.samples = min(10, e.options.samples)
+	return []*row{{sampled: list, readsSoFar: e.writeReads}}
 }
 
 func (e *experiment) manyWrites(r *rollout) []*row {
 	few := min(20, e.options.samples)
+	many := func(name string, write func(context.Context) error) sampled {
+		return sampled{siblings: r.siblings, name: name, run: together(write), samples: few, heavy: true}
+	}
 	return []*row{
-		{sampled: sampled{
-			siblings: r.siblings, name: "20-no-webhook", run: together(e.write(noWebhook, e.none, allow)), samples: few, heavy: true,
-		}},
-		{sampled: sampled{
-			siblings: r.siblings, name: "20-write-allow", run: together(e.write(barrierUser, r, allow)), samples: few, heavy: true,
-		}, readsSoFar: e.barrierReads},
+		{sampled: many("20-no-webhook", e.write(noWebhook, e.none, allow))},
+		{sampled: many("20-write-allow", e.write(barrierUser, r, allow)), readsSoFar: e.barrierReads},
 	}
 }
 
@@ -117,11 +145,12 @@ func (e *experiment) proven(ctx context.Context, r *rollout) {
 
 // ofCrowd prints the cases, each beside the one without a webhook.
 func (e *experiment) ofCrowd(all int) []goal {
-	e.out.Line("\n%d Applications in one namespace; write-allow has the write barrier, write-allow-list has not, and write-always-deny "+
-		"meets two webhooks that look at nothing; 20-* are 20 writes at once", all)
+	e.out.Line("\n%d Applications in one namespace; write-allow has the write barrier, write-allow-list has not, and "+
+		"write-always-deny meets two webhooks that look at nothing; 20-* are 20 writes at once", all)
 	e.out.Line("")
 	table := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "siblings\tcase\tsamples\tp50\tp99\treads\tAPI server CPU\tover no webhook\tCPU over no webhook\t")
+	_, _ = fmt.Fprintln(table,
+		"siblings\tcase\tsamples\tp50\tp99\treads\tAPI server CPU\tover no webhook\tCPU over no webhook\t")
 	var slowest, dearest float64
 	for _, r := range e.rows {
 		none := "write-no-webhook"
@@ -137,7 +166,8 @@ func (e *experiment) ofCrowd(all int) []goal {
 	}
 	_ = table.Flush()
 	return []goal{
-		{what: "write allowed in a large namespace, p50 over no webhook, the worst size", measured: slowest, most: 3, unit: "x"},
+		{what: "write allowed in a large namespace, p50 over no webhook, the worst size", measured: slowest, most: 3,
+			unit: "x"},
 		{what: "API server's CPU for it, over no webhook, the worst size", measured: dearest, most: 2, unit: "x"},
 	}
 }

@@ -23,6 +23,19 @@ func (r *Replica) Metric(ctx context.Context, name string, labels ...string) (fl
 // Metric reads metrics at a URL and sums the samples of a counter or gauge (for a histogram: its counts) over the
 // series that carry the labels, which are given as name, value, name, value.
 func Metric(ctx context.Context, url, name string, labels ...string) (float64, error) {
+	return sum(ctx, url, name, labels, func(m *dto.Metric) float64 {
+		return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+	})
+}
+
+// Total sums what the histograms of this name have counted, in their unit.
+func (r *Replica) Total(ctx context.Context, name string, labels ...string) (float64, error) {
+	return sum(ctx, "http://"+r.Metrics+"/metrics", name, labels, func(m *dto.Metric) float64 {
+		return m.GetHistogram().GetSampleSum()
+	})
+}
+
+func sum(ctx context.Context, url, name string, labels []string, value func(*dto.Metric) float64) (float64, error) {
 	text, err := Get(ctx, url)
 	if err != nil {
 		return 0, err
@@ -35,7 +48,7 @@ func Metric(ctx context.Context, url, name string, labels ...string) (float64, e
 	sum := 0.0
 	for _, m := range families[name].GetMetric() {
 		if carries(m, labels) {
-			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			sum += value(m)
 		}
 	}
 	return sum, nil

@@ -36,7 +36,9 @@ type Histories struct {
 
 // NewHistories returns Histories of nothing.
 func NewHistories(clock clock.PassiveClock) *Histories {
-	return &Histories{clock: clock, apps: map[types.UID]*member{}, families: map[Owner]*family{}, versions: map[string]string{}}
+	return &Histories{
+		clock: clock, apps: map[types.UID]*member{}, families: map[Owner]*family{}, versions: map[string]string{},
+	}
 }
 
 // Observe remembers a Projection that the watch gave.
@@ -310,7 +312,8 @@ func (s *Histories) History(set *policy.ApplicationSet, changed, compared uint64
 	if f.set != nil && !sameSteps {
 		joined = now
 	}
-	return policy.History{Joined: joined, Respecified: f.respecified, AroundSince: f.around, Of: func(name string) policy.Past {
+	seen := policy.History{Joined: joined, Respecified: f.respecified, AroundSince: f.around}
+	seen.Of = func(name string) policy.Past {
 		i, ok := names[name]
 		if !ok {
 			return policy.Past{}
@@ -321,5 +324,6 @@ func (s *Histories) History(set *policy.ApplicationSet, changed, compared uint64
 			past.Step = all[i].step(inSteps[i], now)
 		}
 		return past
-	}}
+	}
+	return seen
 }
