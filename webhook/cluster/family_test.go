@@ -167,6 +167,11 @@ func (w *familyWorld) checkSteps(g *WithT, set *policy.ApplicationSet) {
 	}
 	g.Expect(w.Siblings(set)).To(ConsistOf(found[1:]))
 	g.Expect(w.InSteps(set, apps)).To(Equal(found))
+	kept := w.InSteps(set, apps[1:])
+	g.Expect(kept).To(ConsistOf(found[1:]))
+	if f := w.families[OwnerOf(set)]; len(kept) > 0 && f.set == set {
+		g.Expect(&kept[0]).To(BeIdenticalTo(&w.Siblings(set)[0]), "what has not changed is not weighed again")
+	}
 }
 
 // TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not

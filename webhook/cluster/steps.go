@@ -29,7 +29,7 @@ func (s *Histories) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 }
 
 // InSteps gives Applications their steps of an ApplicationSet: the kept one to an Application that was
-// observed last, and a new one to any other.
+// observed last, and a new one to any other. Where that gives the Siblings, it returns these. Callers share the slice.
 func (s *Histories) InSteps(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling {
 	s.mu.Lock()
 	var kept []policy.Sibling
@@ -39,13 +39,16 @@ func (s *Histories) InSteps(set *policy.ApplicationSet, apps []*argocd.Projectio
 		kept, names = f.siblings, f.names
 	}
 	s.mu.Unlock()
-	found := make([]policy.Sibling, len(apps))
+	found, all := make([]policy.Sibling, len(apps)), len(apps) == len(kept)
 	for i, p := range apps {
 		if at, is := names[p.Name]; is && kept[at].Application == &p.Application {
 			found[i] = kept[at]
 		} else {
-			found[i] = set.Sibling(&p.Application)
+			found[i], all = set.Sibling(&p.Application), false
 		}
+	}
+	if all {
+		return kept
 	}
 	return found
 }

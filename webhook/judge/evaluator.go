@@ -21,8 +21,8 @@ type SiblingReader interface {
 	Alone(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error)
 	// Members returns all live Applications of an ApplicationSet.
 	Members(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error)
-	// Current returns the live siblings of the steps before step. It does not read known siblings that are current, nor
-	// one that has just been read; read may be nil.
+	// Current returns the live siblings of the steps before step: the slice of Known where that proves to be current. It
+	// does not read known siblings that are current, nor one that has just been read; read may be nil.
 	Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error)
 }
 
@@ -45,16 +45,25 @@ func (e *LiveEvaluator) ApplicationSet(ctx context.Context, name types.Namespace
 // Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. open is what
 // policy.Scope says of the input, without settling it. On an error there is no decision.
 func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
-	known := e.reader.Known(in.ApplicationSet)
-	d, read, err := e.confirm(ctx, in, open, known)
+	in.Siblings = e.reader.Known(in.ApplicationSet)
+	byKnown := policy.Weigh(in, open)
+	d, read, err := e.confirm(ctx, in, open, byKnown)
 	if err != nil || len(d.Blockers) > 0 {
 		return d, err
 	}
-	if in.Siblings, err = e.current(ctx, in, open.Step, read); err != nil {
+	current, err := e.current(ctx, in, open.Step, read)
+	switch {
+	case err != nil:
 		return policy.Decision{}, err
+	case same(current, in.Siblings):
+		return byKnown, nil
 	}
+	in.Siblings = current
 	return policy.Weigh(in, open), nil
 }
+
+// same reports whether two slices are one.
+func same(a, b []policy.Sibling) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // current reads the siblings that decide. Before step 1 there are none.
 func (e *LiveEvaluator) current(
@@ -67,14 +76,12 @@ func (e *LiveEvaluator) current(
 	return e.reader.Current(ctx, in.ApplicationSet, steps, read)
 }
 
-// confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other
-// blockers of the denial are as last watched. Without blockers there is no decision yet; read is then the Application
-// that it read. Failures are counted, and one of them proves nothing.
+// confirm denies if the first blocker of what is known, which is d, is still one when it is read live. It reads only that
+// one: the other blockers of the denial are as last watched. Without blockers there is no decision yet; read is then the
+// Application that it read. Failures are counted, and one of them proves nothing.
 func (e *LiveEvaluator) confirm(
-	ctx context.Context, in policy.Input, open policy.Decision, known []policy.Sibling,
-) (d policy.Decision, read *argocd.Projection, err error) {
-	in.Siblings = known
-	d = policy.Weigh(in, open)
+	ctx context.Context, in policy.Input, open, d policy.Decision,
+) (confirmed policy.Decision, read *argocd.Projection, err error) {
 	if len(d.Blockers) == 0 || d.Reason == policy.TooManyFailures {
 		return policy.Decision{}, nil, nil
 	}
