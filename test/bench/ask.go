@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -40,12 +41,32 @@ type patcher struct {
 
 // patch is a server dry-run merge PATCH of the target's operation. The wrong answer is an error.
 func (p *patcher) patch(ctx context.Context, r *rollout, want answer) error {
-	body := r.unpinned
+	return send(ctx, p.request(r).Param("dryRun", "All").Body(p.body(r)), r, want)
+}
+
+// operations counts those that were stored. Each is another one.
+var operations atomic.Int64
+
+// store does the same for good.
+func (p *patcher) store(ctx context.Context, r *rollout, want answer) error {
+	another := fmt.Appendf(nil, "Application resource %d", operations.Add(1))
+	body := bytes.Replace(p.body(r), []byte("Application resource"), another, 1)
+	return send(ctx, p.request(r).Body(body), r, want)
+}
+
+func (p *patcher) body(r *rollout) []byte {
 	if p.pinned {
-		body = r.pinned
+		return r.pinned
 	}
-	result := p.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target).
-		Param("dryRun", "All").Body(body).Do(ctx)
+	return r.unpinned
+}
+
+func (p *patcher) request(r *rollout) *rest.Request {
+	return p.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target)
+}
+
+func send(ctx context.Context, request *rest.Request, r *rollout, want answer) error {
+	result := request.Do(ctx)
 	switch err := result.Error(); {
 	case want != deny && err != nil:
 		return fmt.Errorf("patch %s/%s: want it admitted: %w", r.namespace, r.target, err)
@@ -56,14 +77,14 @@ func (p *patcher) patch(ctx context.Context, r *rollout, want answer) error {
 	case want == deny:
 		return nil
 	}
-	stored, err := result.Raw()
+	answered, err := result.Raw()
 	if err != nil {
 		return err
 	}
 	var app struct {
 		Operation json.RawMessage `json:"operation"`
 	}
-	if err := json.Unmarshal(stored, &app); err != nil {
+	if err := json.Unmarshal(answered, &app); err != nil {
 		return err
 	}
 	if held := len(app.Operation) == 0; held != (want == hold) {

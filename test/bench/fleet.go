@@ -41,13 +41,18 @@ type fleet struct {
 	// of which a sync may start, too, and does so now and then.
 	allowed, denied, operated []*rollout
 	server, etcd              int // processes
+	// commits counts the commits that were rolled out since.
+	commits int
 }
 
 // fleets is part 5: one instance of stepgate, and then two that share the namespaces, for each size.
 func fleets(ctx context.Context, s *suite) []goal {
 	f := s.newFleet(ctx)
-	for _, size := range s.options.sizes {
+	for n, size := range s.options.sizes {
 		f.grow(ctx, size)
+		if n == 0 && s.options.rolling > 0 {
+			f.rollouts(ctx)
+		}
 		f.measure(ctx, false, f.namespaces)
 		if f.options.ledger {
 			f.measure(ctx, true, f.namespaces)
@@ -119,9 +124,13 @@ func (f *fleet) measure(ctx context.Context, keeps bool, groups ...[]string) {
 	for _, i := range instances {
 		f.profile(ctx, i)
 		f.only(ctx, i)
-		i.Kill()
-		script.Must(installed.Unregister(ctx, f.Environment, i.Name))
+		f.remove(ctx, i)
 	}
+}
+
+func (f *fleet) remove(ctx context.Context, i *instance) {
+	i.Kill()
+	script.Must(installed.Unregister(ctx, f.Environment, i.Name))
 }
 
 // instance starts a stepgate. listed says that it watches its namespaces only, and keeps that it keeps the ledger. That is

@@ -49,6 +49,8 @@ type options struct {
 	sizes            []int
 	namespaces       int
 	compared, window time.Duration
+	// rolling is how many Applications of the smallest fleet roll out.
+	rolling int
 	// memoryLimit is GOMEMLIMIT of the instances of part 5.
 	memoryLimit string
 	// barrier says that the instance of part 5 that watches all namespaces has the write barrier.
@@ -83,7 +85,7 @@ func main() {
 func parse() (options, error) {
 	o := options{
 		siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000,
-		crowd: []int{10, 1000, 5000}, small: 100, sizes: []int{10000, 50000},
+		crowd: []int{10, 1000, 5000}, small: 100, sizes: []int{20000, 50000},
 	}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
 	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many "+
@@ -99,7 +101,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.profiles, "profiles", "",
 		"folder for CPU profiles of the kube-apiserver and of stepgate in part 1, and for profiles of stepgate in part 5 "+
 			"(default: none)")
-	flag.Func("sizes", "numbers of Applications in part 5, of 20 each in an ApplicationSet (default 10000,50000)",
+	flag.Func("sizes", "numbers of Applications in part 5, of 20 each in an ApplicationSet (default 20000,50000)",
 		numbers(&o.sizes))
 	flag.IntVar(&o.namespaces, "namespaces", 10, "namespaces of the Applications in part 5; two instances share them")
 	flag.DurationVar(&o.compared, "compared", 150*time.Second,
@@ -108,14 +110,16 @@ func parse() (options, error) {
 	flag.StringVar(&o.memoryLimit, "memory-limit", "off", "GOMEMLIMIT of the instances of part 5")
 	flag.BoolVar(&o.ledger, "ledger", true,
 		"measure the instance of part 5 that watches all namespaces with the ledger as well")
-	flag.BoolVar(&o.barrier, "barrier", false, "give the instance of part 5 that watches all namespaces the write barrier")
+	flag.IntVar(&o.rolling, "rolling", 1000,
+		"how many Applications of the smallest fleet of part 5 roll out, without stepgate and with it")
+	flag.BoolVar(&o.barrier, "barrier", true, "give the instance of part 5 that watches all namespaces the write barrier")
 	o.results = report.Flag(flag.CommandLine)
 	quick := flag.Bool("quick", false, "every part, with one sample and few Applications: does it run?")
 	flag.Parse()
 	if *quick {
 		o.siblings, o.samples, o.burst, o.applications, o.rest, o.asked = []int{10}, 1, 10, 50, time.Second, 10
 		o.crowd, o.small = []int{10, 101}, 2
-		o.sizes, o.namespaces, o.compared, o.window = []int{400}, 2, 10*time.Second, 2*time.Second
+		o.sizes, o.namespaces, o.compared, o.window, o.rolling = []int{400}, 2, 10*time.Second, 2*time.Second, 40
 	}
 	if o.parts == nil {
 		o.parts = []int{1, 2, 3, 4, 6}

@@ -16,7 +16,7 @@ func (e *experiment) routed(ctx context.Context, r *rollout) {
 		noWebhook: nil, alwaysUser: {alwaysUser}, plainUser: {plainUser}, deniedUser: {pinning, deniedUser},
 		gateUser:   {webhook.MutatePath, webhook.ValidatePath},
 		controller: {webhook.MutatePath, webhook.ValidatePath}, unmutatedController: {webhook.ValidatePath},
-		barrierUser: {barrierUser},
+		barrierUser: {barrierUser}, idleUser: {idleUser},
 	} {
 		where := r
 		if user == noWebhook {
@@ -51,7 +51,8 @@ func (e *experiment) callsOnly(ctx context.Context, user string, r *rollout, web
 func (e *experiment) calls(ctx context.Context) map[string]float64 {
 	return map[string]float64{
 		alwaysUser: float64(e.alwaysCalls.Load()), plainUser: float64(e.hosted.plainReads.Load()),
-		pinning: float64(e.pinsCalls.Load()), deniedUser: float64(e.deniesCalls.Load()),
+		idleUser: float64(e.idleCalls.Load()), pinning: float64(e.pinsCalls.Load()),
+		deniedUser:           float64(e.deniesCalls.Load()),
 		webhook.MutatePath:   script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.MutatePath)),
 		barrierUser:          script.Get(e.barrier.Metric(ctx, "stepgate_requests_total", "path", webhook.ValidatePath)),
 		webhook.ValidatePath: script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.ValidatePath)),

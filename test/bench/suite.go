@@ -25,12 +25,14 @@ import (
 // Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency
 // switch takes from all webhooks. barrierUser writes to the stepgate that has the write barrier. gateUser and the two
 // ApplicationSet controllers write to stepgate; for unmutatedController its mutating webhook is not called, and the
-// operations name the revision themselves. deniedUser writes to two webhooks that pin and deny everything.
+// operations name the revision themselves. deniedUser writes to two webhooks that pin and deny everything, and idleUser to
+// two that look at nothing.
 const (
 	noWebhook           = "bench-none"
 	alwaysUser          = "bench-always"
 	plainUser           = "bench-plain"
 	deniedUser          = "bench-denied"
+	idleUser            = "bench-idle"
 	gateUser            = "bench-stepgate"
 	barrierUser         = "bench-barrier"
 	controller          = "system:serviceaccount:bench:applicationset-controller"
@@ -111,8 +113,8 @@ func (s *suite) users(ctx context.Context) {
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
 	}
-	for _, user := range []string{noWebhook, alwaysUser, plainUser, deniedUser, gateUser, barrierUser, controller,
-		unmutatedController} {
+	for _, user := range []string{noWebhook, alwaysUser, plainUser, deniedUser, idleUser, gateUser, barrierUser,
+		controller, unmutatedController} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 		s.patchers[user] = s.patcher(user)
 	}

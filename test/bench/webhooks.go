@@ -69,8 +69,8 @@ type hosted struct {
 	certificate tls.Certificate
 	bundle      []byte
 	// always and plain are addresses; metered is another plain, whose reads go through the meter.
-	always, plain, metered                                        string
-	alwaysCalls, pinsCalls, deniesCalls, plainReads, meteredReads atomic.Int64
+	always, plain, metered                                                   string
+	alwaysCalls, idleCalls, pinsCalls, deniesCalls, plainReads, meteredReads atomic.Int64
 }
 
 // host serves the webhooks and registers two of them with the API server.
@@ -83,12 +83,15 @@ func host(ctx context.Context, s *suite) *hosted {
 	source := guestbook.Application(guestbook.Set("bench"), "prod").Spec.GetSource()
 	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source, &h.pinsCalls},
 		record.NewMetrics(prometheus.NewRegistry())))
+	idle := script.Get(h.serve(ctx, yes{&h.idleCalls}, yes{&h.idleCalls}, record.NewMetrics(prometheus.NewRegistry())))
 	h.plain = script.Get(h.servePlain(ctx, s, s.reader, &h.plainReads))
 	h.metered = script.Get(h.servePlain(ctx, s, s.counter, &h.meteredReads))
 	script.Must(h.register(ctx, s, alwaysUser, h.always))
 	script.Must(h.register(ctx, s, plainUser, h.plain))
 	script.Must(h.register(ctx, s, deniedUser, denying))
 	script.Must(h.registerMutating(ctx, s, deniedUser, denying))
+	script.Must(h.register(ctx, s, idleUser, idle))
+	script.Must(h.registerMutating(ctx, s, idleUser, idle))
 	script.Must(restrict(ctx, s))
 	return h
 }
