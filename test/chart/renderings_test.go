@@ -35,9 +35,9 @@ type part struct {
 // installations are the values that say what stepgate does.
 var installations = map[string]part{
 	"with the defaults": {
-		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
-		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-slots", "ValidatingAdmissionPolicy $NAME-evidence"},
-		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--installation=gates/$NAME"},
+		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets", "Application $NAME-barrier", "Role $NAME-barrier"},
+		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Role $NAME-slots", "ValidatingAdmissionPolicy $NAME-evidence"},
+		args:  []string{"--mode=audit", "--pin=compared", "--start=false", "--write-barrier=true", "--installation=gates/$NAME"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
 			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "hold.stepgate.io annotations.stepgate.io",
@@ -106,7 +106,8 @@ var installations = map[string]part{
 	"for two namespaces": {
 		values: "{config: {mode: enforce}, argocd: {applicationNamespaces: [argocd, team-a]}}",
 		has:    []string{"Role argocd/$NAME", "Role team-a/$NAME", "RoleBinding argocd/$NAME", "RoleBinding team-a/$NAME", "Role argocd/$NAME-selftest"},
-		args:   []string{"--application-namespaces=argocd", "--application-namespaces=team-a"},
+		lacks:  []string{"Application $NAME-barrier", "Role $NAME-barrier"},
+		args:   []string{"--write-barrier=false", "--application-namespaces=argocd", "--application-namespaces=team-a"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[0].namespaceSelector.matchExpressions[1].values}": `["argocd","team-a"]`,
 			"ClusterRole $NAME {.rules[?(@.apiGroups[0]=='argoproj.io')].verbs}":                               `["list"]`,
@@ -114,7 +115,7 @@ var installations = map[string]part{
 	},
 	"for patterns of namespaces": {
 		values: "argocd: {applicationNamespaces: ['team-*', '/^argo/']}",
-		has:    []string{"ClusterRole $NAME", "Role argocd/$NAME-selftest"},
+		has:    []string{"ClusterRole $NAME", "Role argocd/$NAME-selftest", "Application $NAME-barrier"},
 		lacks:  []string{"Role argocd/$NAME", "Role team-a/$NAME"},
 		args:   []string{"--application-namespaces=team-*"},
 		fields: map[string]string{"ValidatingWebhookConfiguration $NAME {.webhooks[*].matchConditions[?(@.name=='gated-namespace')].expression}": `request.namespace.matches("^team-.*$") || request.namespace.matches("^argo") request.namespace.matches("^team-.*$") || request.namespace.matches("^argo")`},

@@ -286,7 +286,7 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 		own = ""
 	}
 	r.uses(g, r.deployment(), map[string]string{
-		"patch applications": "--release=true", "create leases": "--ledger=true",
+		"patch applications": "--release=true", "patch applications " + name + "-barrier": "--write-barrier=true", "create leases": "--ledger=true",
 		"update leases " + name + "-start": "--start=true", "create secrets": own, "watch secrets": own,
 		"patch validatingwebhookconfigurations": own, "watch appprojects": "--sync-windows=true",
 		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
@@ -320,7 +320,9 @@ func (r *rendering) uses(g *WithT, deployment *unstructured.Unstructured, rights
 			g.Expect(text).NotTo(ContainSubstring("*"), o.GetName())
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rules = append(rules, verb+" "+resource)
+					if !strings.HasSuffix(o.GetName(), "-barrier") { // that is a right to one Application of stepgate
+						rules = append(rules, verb+" "+resource)
+					}
 					for _, name := range rule.ResourceNames {
 						named = append(named, verb+" "+resource+" "+name)
 					}

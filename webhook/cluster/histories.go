@@ -290,7 +290,9 @@ func (s *Histories) PassEnded(owner Owner, version string) {
 	}
 }
 
-// newer reports whether a resourceVersion is known to be later than another one.
+// newer reports whether a resourceVersion is known to be later than another one, be it of an Application or of an
+// ApplicationSet: an API server keeps all custom resources in one etcd (--etcd-servers-overrides takes others only), whose
+// revisions they are.
 func newer(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order > 0
