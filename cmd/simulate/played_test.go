@@ -45,7 +45,7 @@ func TestWhatIsPlayed(t *testing.T) {
 	}{
 		"a soak time": {
 			edits: []string{named, all + "{stepgate.io/soak: 30m}\n"}, complete: true, after: time.Hour,
-			wants: []string{"(Soaking: until +3", "complete after 1h"},
+			wants: []string{"(Soaking: until +", "complete after 1h"},
 		},
 		"an approval, which somebody gives": {
 			edits: []string{named, all + "{stepgate.io/approve: '3'}\n"}, complete: true,
