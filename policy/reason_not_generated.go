@@ -31,8 +31,8 @@ var notGenerated = waiting{
 		reason: NotGenerated,
 		level:  RequireRevision,
 		when: "level `revision`: an Application has appeared or changed its step less than 10 s ago " +
-			"(`--spec-settling`), or the steps have; or the target's spec has changed, and the controller wrote one " +
-			"in a pass that goes on, or the ApplicationSet has ErrorOccurred, not by a denial of this step or a later one",
+			"(`--spec-settling`), or the steps have; or the target's spec has changed in a controller's pass " +
+			"that goes on, or the ApplicationSet has ErrorOccurred, not by a denial of this step or a later one",
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		if until := in.settled(); d.Step > 0 && in.Now.Before(until) {
