@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// rolledAtOnce is how many Applications of a rollout are written at a time.
-	rolledAtOnce = 16
+	// rolledAtOnce is how many ApplicationSets roll out at a time. More than the API server has cores for would measure
+	// how it fails.
+	rolledAtOnce = 4
 	// askedAgain is how long after a sync was held the ApplicationSet controller asks again.
 	askedAgain = time.Second
 )
