@@ -11,6 +11,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +33,9 @@ const (
 type rolled struct {
 	applications int
 	took         time.Duration
-	held         int64
+	// held counts the syncs that were held, and failed those whose writes came to nothing, as where stepgate could not
+	// decide in time. Argo CD asks again, and so does this.
+	held, failed int64
 	// server, etcd and stepgate are the time of a core, beyond what they use without a rollout.
 	server, etcd, stepgate time.Duration
 	// highest is the peak of stepgate's memory, in MiB.
@@ -47,10 +50,11 @@ func (f *fleet) rollouts(ctx context.Context) {
 	with := f.rollOut(ctx, i)
 	f.remove(ctx, i)
 	f.out.Line("\n%d of %d Applications roll out, in %d namespaces", with.applications, f.sets*perSet, len(f.namespaces))
-	for name, r := range map[string]rolled{"without stepgate": without, "with stepgate": with} {
-		f.out.Line("%s: took %s; for the rollout alone, the API server took %.1f s of a core, etcd %.1f s, stepgate %.1f s "+
-			"and at most %.0f MiB; syncs held: %d", name, r.took.Round(time.Second), r.server.Seconds(), r.etcd.Seconds(),
-			r.stepgate.Seconds(), r.highest, r.held)
+	for i, r := range []rolled{without, with} {
+		f.out.Line("%s stepgate: took %s; for the rollout alone, the API server took %.1f s of a core, etcd %.1f s, "+
+			"stepgate %.1f s and at most %.0f MiB; syncs held: %d, failed and asked for again: %d",
+			[]string{"without", "with"}[i], r.took.Round(time.Second), r.server.Seconds(), r.etcd.Seconds(),
+			r.stepgate.Seconds(), r.highest, r.held, r.failed)
 	}
 	f.out.Line("with over without: API server %s, etcd %s, time %s", times(ratio(with.server, without.server)),
 		times(ratio(with.etcd, without.etcd)), times(ratio(with.took, without.took)))
@@ -82,7 +86,7 @@ func (f *fleet) rollOut(ctx context.Context, i *instance) (r rolled) {
 	if i != nil {
 		script.Must(i.ForgetPeak())
 	}
-	var held atomic.Int64
+	var held, failed atomic.Int64
 	cpu, took := used(func() {
 		group, groupCtx := errgroup.WithContext(ctx)
 		group.SetLimit(rolledAtOnce)
@@ -92,14 +96,14 @@ func (f *fleet) rollOut(ctx context.Context, i *instance) (r rolled) {
 				continue
 			}
 			r.applications += perSet
-			group.Go(func() error { return f.rollOutSet(groupCtx, set, &held) })
+			group.Go(func() error { return f.rollOutSet(groupCtx, set, &held, &failed) })
 		}
 		script.Must(group.Wait())
 	})
 	alone := func(n int) time.Duration {
 		return cpu[n] - time.Duration(float64(before[n])*took.Seconds()/window.Seconds())
 	}
-	r.took, r.held, r.server, r.etcd = took, held.Load(), alone(0), alone(1)
+	r.took, r.held, r.failed, r.server, r.etcd = took, held.Load(), failed.Load(), alone(0), alone(1)
 	if i != nil {
 		r.stepgate, r.highest = alone(2), script.Get(i.PeakMiB())
 	}
@@ -108,7 +112,7 @@ func (f *fleet) rollOut(ctx context.Context, i *instance) (r rolled) {
 
 // rollOutSet writes what Argo CD writes while the Applications of one ApplicationSet go to the next commit, step by step.
 // It does not wait for anything to be deployed.
-func (f *fleet) rollOutSet(ctx context.Context, s *fleetSet, held *atomic.Int64) error {
+func (f *fleet) rollOutSet(ctx context.Context, s *fleetSet, held, failed *atomic.Int64) error {
 	commit := commit(s.repository, history+f.commits)
 	for j := range perSet {
 		if err := f.changed(ctx, s, j, func(app *argo.Application) {
@@ -122,7 +126,7 @@ func (f *fleet) rollOutSet(ctx context.Context, s *fleetSet, held *atomic.Int64)
 			if strconv.Itoa(j*3/perSet+1) != step {
 				continue
 			}
-			if err := f.roll(ctx, s, j, commit, held); err != nil {
+			if err := f.roll(ctx, s, j, commit, held, failed); err != nil {
 				return err
 			}
 		}
@@ -134,28 +138,40 @@ func (f *fleet) rollOutSet(ctx context.Context, s *fleetSet, held *atomic.Int64)
 }
 
 // roll syncs one Application as soon as it may.
-func (f *fleet) roll(ctx context.Context, s *fleetSet, j int, commit string, held *atomic.Int64) error {
+func (f *fleet) roll(
+	ctx context.Context, s *fleetSet, j int, commit string, held, failed *atomic.Int64,
+) error {
 	body := encode(map[string]any{"operation": guestbook.RollingSync()})
 	for {
 		var written struct {
 			Operation json.RawMessage `json:"operation"`
 		}
-		text, err := f.patchers[controller].client.Patch(types.MergePatchType).Namespace(s.Namespace).
-			Resource("applications").Name(s.application(j)).Body(body).DoRaw(ctx)
+		result := f.patchers[controller].client.Patch(types.MergePatchType).Namespace(s.Namespace).
+			Resource("applications").Name(s.application(j)).Body(body).Do(ctx)
+		err := result.Error()
 		if err == nil {
+			text, _ := result.Raw() // it has the same error
 			err = json.Unmarshal(text, &written)
 		}
-		if err != nil {
+		switch {
+		case err == nil && len(written.Operation) > 0:
+			return f.synced(ctx, s, j, commit)
+		case err == nil:
+			held.Add(1)
+		case apierrors.IsInternalError(err) || apierrors.IsForbidden(err):
+			progress("sync of %s: %v", s.application(j), err)
+			failed.Add(1)
+		default:
 			return fmt.Errorf("sync of %s: %w", s.application(j), err)
 		}
-		if len(written.Operation) > 0 {
-			break
-		}
-		held.Add(1)
 		if err := sleep(ctx, askedAgain); err != nil {
 			return err
 		}
 	}
+}
+
+// synced writes how a sync starts and succeeds.
+func (f *fleet) synced(ctx context.Context, s *fleetSet, j int, commit string) error {
 	began := time.Now()
 	if err := f.changed(ctx, s, j, func(app *argo.Application) { guestbook.Start(app, began) }); err != nil {
 		return err

@@ -22,8 +22,7 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency
-// switch takes from all webhooks. barrierUser writes to the stepgate that has the write barrier. gateUser and the two
+// Each registration calls its webhook for the writes of some users. noWebhook calls none. barrierUser writes to the stepgate that has the write barrier. gateUser and the two
 // ApplicationSet controllers write to stepgate; for unmutatedController its mutating webhook is not called, and the
 // operations name the revision themselves. deniedUser writes to two webhooks that pin and deny everything, and idleUser to
 // two that look at nothing.

@@ -73,7 +73,7 @@ type hosted struct {
 	alwaysCalls, idleCalls, pinsCalls, deniesCalls, plainReads, meteredReads atomic.Int64
 }
 
-// host serves the webhooks and registers two of them with the API server.
+// host serves the webhooks and registers all but one with the API server.
 func host(ctx context.Context, s *suite) *hosted {
 	h := &hosted{}
 	certificate, key, err := cluster.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
