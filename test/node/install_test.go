@@ -95,7 +95,7 @@ func (s *suite) install() {
 }
 
 func (s *suite) enforce() {
-	s.documented("docs/audit-first.md",
+	s.documented("docs/adopt.md",
 		"helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce",
 		"CHART", s.helm.Chart+" --wait")
 	s.selftest()

@@ -115,6 +115,10 @@ func (n *node) deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if *d.Spec.Replicas == 0 {
+		n.stop()
+		return nil
+	}
 	if !n.runs(d.Generation) {
 		if image := d.Spec.Template.Spec.Containers[0].Image; !n.has(image) {
 			return errors.New("the node has no image " + image)
