@@ -44,8 +44,8 @@ var installations = map[string]part{
 		},
 	},
 	"in enforce mode": {
-		values: "config: {mode: enforce}",
-		args:   []string{"--mode=enforce", "--pin=compared", "--hold=true", "--release=true", "--start=false"},
+		values: "{config: {mode: enforce}, log: {level: warn}}",
+		args:   []string{"--zap-log-level=error", "--mode=enforce", "--pin=compared", "--hold=true", "--release=true", "--start=false"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[0].failurePolicy}": "Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "5 5",
 			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "hold.stepgate.io annotations.stepgate.io", "MutatingWebhookConfiguration $NAME {.webhooks[0].failurePolicy}": "Ignore",

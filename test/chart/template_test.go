@@ -141,6 +141,7 @@ func TestBadValues(t *testing.T) {
 		"a port that is text":                  {"webhook.port=https", "at '/webhook/port': got string, want integer"},
 		"a URL without path":                   {"webhook.url=https://10.0.0.1:10250", "webhook.url: "},
 		"a URL without TLS":                    {"webhook.url=http://10.0.0.1/validate", "webhook.url: "},
+		"a log level":                          {"log.level=verbose", "log.level: \"verbose\" is not right; write debug, info, warn, error, or a number from 1 on"},
 		"a bad name of a namespace":            {"argocd.applicationNamespaces={Team_A}", "argocd.applicationNamespaces[0]: \"Team_A\" is not right; write a name, a glob such as team-*"},
 		"a regular expression, cut":            {"argocd.applicationNamespaces={/team}", "argocd.applicationNamespaces[0]: "},
 		"a namespace twice":                    {"argocd.applicationNamespaces={a,a}", "at '/argocd/applicationNamespaces': items at 0 and 1 are equal"},

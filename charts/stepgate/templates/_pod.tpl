@@ -80,7 +80,10 @@ priorityClassName: {{ . }}
 - --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
 - --health-probe-bind-address=:8081
 - --profiling={{ .Values.metrics.profiling }}
-- --zap-log-level={{ .Values.log.level }}
+{{- /* stepgate logs what is worth a warning as information or as an error. */}}
+{{- $levels := dict "trace" "2" "warn" "error" "warning" "error" "fatal" "panic" }}
+{{- $level := toString .Values.log.level }}
+- --zap-log-level={{ get $levels $level | default $level }}
 - --zap-encoder={{ .Values.log.format }}
 {{- end }}
 
