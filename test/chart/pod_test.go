@@ -55,3 +55,37 @@ func TestSpread(t *testing.T) {
 		})
 	}
 }
+
+// In enforce mode no sync starts without stepgate, so its Pods are not the first to go.
+func TestPriority(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set     []string
+		created bool
+		want    string
+	}{
+		"in audit mode there is none":     {},
+		"in enforce mode the chart's own": {set: []string{"--set=config.mode=enforce"}, created: true, want: "stepgate"},
+		"another one": {
+			set: []string{"--set=config.mode=enforce", "--set=priorityClassName=platform"}, want: "platform",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart}, tc.set...)...)
+			g.Expect(err).NotTo(HaveOccurred())
+			created, class := false, ""
+			for _, o := range decode(g, text) {
+				switch o.GetKind() {
+				case "PriorityClass":
+					created = true
+					g.Expect(o.GetName()).To(Equal(tc.want))
+				case "Deployment":
+					class, _, err = unstructured.NestedString(o.Object, "spec", "template", "spec", "priorityClassName")
+					g.Expect(err).NotTo(HaveOccurred())
+				}
+			}
+			g.Expect(created).To(Equal(tc.created))
+			g.Expect(class).To(Equal(tc.want))
+		})
+	}
+}

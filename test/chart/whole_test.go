@@ -61,7 +61,7 @@ func (r *rendering) hasNoEmptyDocument(g *WithT) {
 
 // clusterScoped are the kinds of the chart that have no namespace.
 var clusterScoped = []string{
-	"ClusterRole", "ClusterRoleBinding", "FlowSchema", "MutatingWebhookConfiguration", "PriorityLevelConfiguration", "ValidatingAdmissionPolicy",
+	"ClusterRole", "ClusterRoleBinding", "FlowSchema", "MutatingWebhookConfiguration", "PriorityClass", "PriorityLevelConfiguration", "ValidatingAdmissionPolicy",
 	"ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 }
 

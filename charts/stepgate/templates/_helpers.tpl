@@ -213,3 +213,8 @@ subjects:
   resources: [events]
   verbs: [create]
 {{- end }}
+
+{{/* The PriorityClass that the chart creates: in enforce mode no sync starts without stepgate. */}}
+{{- define "stepgate.priorityClass" -}}
+{{- if and (eq .Values.config.mode "enforce") (not .Values.priorityClassName) }}{{ include "stepgate.fullname" . }}{{ end }}
+{{- end }}

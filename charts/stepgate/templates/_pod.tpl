@@ -30,7 +30,7 @@ hostNetwork: true
 dnsPolicy: ClusterFirstWithHostNet
 {{- end }}
 {{- end }}
-{{- with .Values.priorityClassName }}
+{{- with default (include "stepgate.priorityClass" .) .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{ include "stepgate.commonPodSettings" . | trim }}
