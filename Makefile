@@ -15,7 +15,7 @@ CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart dashboard pages faults soak image plugin quickstart vulncheck extension
+SUITES := integration chart dashboard pages faults soak image plugin quickstart release vulncheck extension
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
 VIRTUAL := cmd/simulation test/simulation/random test/simulation/proof cmd/simulate
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
@@ -47,12 +47,13 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 link = go build -buildvcs=false -ldflags '-s -w $(foreach what,version=$(VERSION) commit=$(COMMIT),-X $(BUILT).$(what))' -o $(1) $(2)
 BUILT := github.com/stepgate/stepgate/cmd/command
-# `make release-image` builds the image of PROGRAM for PLATFORMS into RELEASE, and pushes to the repository IMAGE, if it is set. The time of the
+# `make release-image` builds the image of PROGRAM for PLATFORMS into RELEASE, and pushes to the repository IMAGE, and writes to the folder LAYOUT, if they are set. The time of the
 # commit is the time of everything in the image, so that every build of a commit has the same digest.
 PROGRAM ?= stepgate-webhook
 PLATFORMS ?= linux/amd64 linux/arm64
 RELEASE ?= $(BIN)/release
 IMAGE ?=
+LAYOUT ?=
 # `make release-plugin` builds the command line for PLUGIN_PLATFORMS, too.
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)

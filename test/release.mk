@@ -13,7 +13,7 @@ release-image: ## Build the released image of PROGRAM and its SBOM into bin/rele
 	  binary=$(RELEASE)/$$platform/$(PROGRAM); GOOS=$${platform%/*} GOARCH=$${platform#*/} \
 	    $(MAKE) --no-print-directory build-$(PROGRAM:stepgate-%=%) WEBHOOK=$$binary REPORTER=$$binary; \
 	done
-	go run ./test/image -program $(PROGRAM) -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
+	go run ./test/image -program $(PROGRAM) -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)' -layout '$(LAYOUT)'
 
 .PHONY: release-plugin
 release-plugin: ## Build the archives of the command line and krew's manifest into bin/release
@@ -25,3 +25,19 @@ release-plugin: ## Build the archives of the command line and krew's manifest in
 .PHONY: extension
 extension: ## Pack the extension of Argo CD's UI, from what is committed, with its checksum: bin/extension.tar (EXTENSION)
 	go run ./test/extension -dir $(EXTENSION) -time '$(SOURCE_DATE_EPOCH)'
+
+# A release candidate in one folder, as a release publishes it, but for the signatures: those need GitHub's identity.
+CANDIDATE ?= v0.1.0-rc.1
+CANDIDATE_DIR ?= $(BIN)/$(CANDIDATE)
+CANDIDATE_MAKE = $(MAKE) --no-print-directory VERSION=$(CANDIDATE) RELEASE=$(CANDIDATE_DIR)
+.PHONY: release-candidate
+release-candidate: $(BIN)/helm site ## Put everything that a release CANDIDATE publishes into one folder: images, chart, archives, SBOMs, site, notes, checksums, provenance
+	@rm -rf $(CANDIDATE_DIR) && mkdir -p $(CANDIDATE_DIR)
+	@$(CANDIDATE_MAKE) release-image PROGRAM=stepgate-webhook LAYOUT=$(CANDIDATE_DIR)/stepgate-webhook.oci
+	@$(CANDIDATE_MAKE) release-image PROGRAM=stepgate-reporter LAYOUT=$(CANDIDATE_DIR)/stepgate-reporter.oci
+	@$(CANDIDATE_MAKE) release-plugin
+	@$(CANDIDATE_MAKE) extension EXTENSION=$(CANDIDATE_DIR)
+	@$(BIN)/helm package charts/stepgate --version $(CANDIDATE:v%=%) --app-version $(CANDIDATE:v%=%) --destination $(CANDIDATE_DIR)
+	@tar -C $(BIN)/site -czf $(CANDIDATE_DIR)/site.tar.gz .
+	@go run ./test/release -dir $(CANDIDATE_DIR) -version $(CANDIDATE) -commit $(COMMIT)
+	@ls -lh $(CANDIDATE_DIR)

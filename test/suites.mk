@@ -88,8 +88,11 @@ pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages f
 
 .PHONY: release-rehearsal
 release-rehearsal: PLATFORMS := linux/amd64
-release-rehearsal: $(BIN)/kubectl ## Play the release on a registry of its own, and look at what comes out: image, SBOM, archives
+release-rehearsal: PLUGIN_PLATFORMS := linux/amd64
+release-rehearsal: tools $(BIN)/kubectl ## Play the release on a registry of its own, look at what comes out, and install a release CANDIDATE from one folder
 	PLATFORMS='$(PLATFORMS)' go test -count=1 -timeout 20m -v ./test/image ./test/plugin
+	@$(MAKE) --no-print-directory release-candidate PLATFORMS='$(PLATFORMS)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)'
+	CANDIDATE_DIR=$(CANDIDATE_DIR) CANDIDATE=$(CANDIDATE) COMMIT=$(COMMIT) go test -count=1 -timeout 10m -v ./test/release
 
 .PHONY: vulncheck
 vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that stepgate calls; needs the network
@@ -224,11 +227,20 @@ simulate: ## Play 1,430,000 random rollouts in virtual time (HISTORIES, HISTORIE
 
 .PHONY: prove
 prove: ## Go through all histories of a small world, of up to EVENTS (8) events, or WIDE (6) of more kinds: no early start
-	go run ./test/simulation/proof/cmd -events $(or $(EVENTS),8) -wide $(or $(WIDE),6) $(WRITE_RESULTS)
+	go run ./test/simulation/proof/cmd -events $(or $(EVENTS),8) -wide $(or $(WIDE),6) $(if $(WITHIN),-within $(WITHIN)) $(WRITE_RESULTS)
 
 .PHONY: simulate-control
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice
-	go run ./test/simulation/control $(WRITE_RESULTS)
+	go run ./test/simulation/control $(CONTROL_FLAGS) $(WRITE_RESULTS)
+
+.PHONY: records
+records: ## Run the suites whose records are older than the code, each for half an hour at most; go on where the last call has stopped (RECORDS=faults,bench)
+	@mkdir -p $(BIN)
+	@go run ./test/report/records --run --only '$(RECORDS)' || failed=1; go run ./test/report/records --mark; exit $${failed:-0}
+
+.PHONY: records-mark
+records-mark: ## Say in the first line of each record how much older than the code it is
+	@go run ./test/report/records --mark
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
