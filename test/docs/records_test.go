@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // decided are the pages by which users decide. The records that they rest on are in test/results.
@@ -184,7 +186,7 @@ func TestEveryRecordIsExplained(t *testing.T) {
 		exists[name] = true
 		g.Expect(named).To(HaveKey(name), "test/results/README.md has no row for %s", name)
 		text := read(g, filepath.Join("test", "results", name))
-		g.Expect(text).To(HavePrefix("# "+strings.TrimSuffix(name, ".md")+": "), name)
+		g.Expect(text).To(MatchRegexp(`^(> \*\*Older than the code:\*\* .*\n\n)?# %s: `, strings.TrimSuffix(name, ".md")), name)
 		for _, key := range []string{"command", "version", "commit", "machine", "date"} {
 			g.Expect(text).To(MatchRegexp(`(?m)^\| %s \| .+ \|$`, key), "%s does not say its %s", name, key)
 		}
@@ -196,6 +198,18 @@ func TestEveryRecordIsExplained(t *testing.T) {
 		for _, name := range r.targets {
 			g.Expect(needs).To(HaveKey(name), "test/results/README.md names `make %s`, which is not a target", name)
 		}
+	}
+}
+
+// A reader of a record sees first whether it is about this code.
+func TestOlderRecordsSaySo(t *testing.T) {
+	g := NewWithT(t)
+	all, err := report.Records(root)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).NotTo(BeEmpty())
+	for _, r := range all {
+		g.Expect(r.Marked()).To(Equal(r.Older()), "test/results/%s.md is of %s; commits that have changed policy or webhook since: %s."+
+			" Run `make records`, or at least `make records-mark`. It needs all commits: git fetch --unshallow", r.Name, r.Commit, r.Since())
 	}
 }
 
