@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The steps of docs/quickstart.md: quickstart.sh cluster | sample | rollout | install | clean.
+# The steps of docs/quickstart.md: quickstart.sh cluster | sample | rollout | install | clean; all is all but the last.
 # cluster, install and clean need Docker and kind. The test of this folder runs the others, with a git server of its own
 # in place of the Pod:
 #   QUICKSTART_GIT  a shell in which the repository is a folder
@@ -134,9 +134,13 @@ cluster) need docker kind kubectl && create_cluster ;;
 sample) need kubectl && create_sample ;;
 rollout) need kubectl && roll_out ;;
 install) need docker kind helm && install_stepgate ;;
+all)
+  need docker kind kubectl helm
+  for step in cluster sample rollout install rollout; do test/quickstart/quickstart.sh "$step"; done
+  ;;
 clean) need kind && kind delete cluster --name "$cluster" ;;
 *)
-  echo "usage: $0 cluster | sample | rollout | install | clean" >&2
+  echo "usage: $0 cluster | sample | rollout | install | clean | all" >&2
   exit 2
   ;;
 esac
