@@ -233,6 +233,16 @@ prove: ## Go through all histories of a small world, of up to EVENTS (8) events,
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice
 	go run ./test/simulation/control $(CONTROL_FLAGS) $(WRITE_RESULTS)
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@for package in $(FUZZ_PACKAGES); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
+	    echo "==> $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+##@ The records in test/results
+
 .PHONY: records
 records: ## Run the suites whose records are older than the code, each for half an hour at most; go on where the last call has stopped (RECORDS=faults,bench)
 	@mkdir -p $(BIN)
@@ -241,11 +251,3 @@ records: ## Run the suites whose records are older than the code, each for half 
 .PHONY: records-mark
 records-mark: ## Say in the first line of each record how much older than the code it is
 	@go run ./test/report/records --mark
-
-.PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (30s)
-	@for package in $(FUZZ_PACKAGES); do \
-	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
-	    echo "==> $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
-	  done; \
-	done

@@ -23,8 +23,8 @@ import (
 
 const (
 	// rolledAtOnce is how many ApplicationSets roll out at a time. More than the API server has cores for would measure
-	// how it fails.
-	rolledAtOnce = 4
+	// how it fails: with 4 on two cores, the watch of a client lags for seconds.
+	rolledAtOnce = 2
 	// askedAgain is how long after a sync was held the ApplicationSet controller asks again.
 	askedAgain = time.Second
 )

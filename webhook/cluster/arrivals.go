@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -44,7 +45,7 @@ func (c *Cache) Newest() string {
 	return c.stores[0].applications.LastStoreSyncResourceVersion()
 }
 
-// Reached waits until all Applications are known up to a resourceVersion.
+// Reached waits until all Applications are known up to a resourceVersion, as long as the watch gives any.
 func (c *Cache) Reached(ctx context.Context, version string) error {
 	for {
 		next := c.arrivals.wait() // before the look at the store: an event after it closes next
@@ -58,6 +59,8 @@ func (c *Cache) Reached(ctx context.Context, version string) error {
 		}
 		select {
 		case <-next:
+		case <-time.After(watchSilence):
+			return errSilent
 		case <-ctx.Done():
 			return ctx.Err()
 		}

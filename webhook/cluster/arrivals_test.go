@@ -79,7 +79,24 @@ func TestAWatchThatIsSilentReachesNothing(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	g.Expect(c.Reached(short, "2")).To(MatchError(context.DeadlineExceeded))
+	g.Expect(c.Reached(t.Context(), "2")).To(MatchError(errSilent))
 	g.Expect(c.Reached(t.Context(), "x")).NotTo(Succeed())
+}
+
+// TestAWatchThatIsSlowIsNotSilent: it gives others before the one that is waited for.
+func TestAWatchThatIsSlowIsNotSilent(t *testing.T) {
+	g := NewWithT(t)
+	s := &source{FakeControllerSource: fakewatch.NewFakeControllerSource()}
+	s.add(watched("barrier", ""))
+	c := running(t, s)
+	const others = 6
+	go func() {
+		for range others {
+			<-time.After(watchSilence / 3)
+			s.modify(watched("barrier", ""))
+		}
+	}()
+	g.Expect(c.Reached(t.Context(), strconv.Itoa(1+others))).To(Succeed())
 }
 
 func TestSeveralWatchesHaveNoOrder(t *testing.T) {
@@ -104,6 +121,28 @@ type listing struct {
 func (l *listing) Versions(context.Context, string, labels.Selector) ([]Version, error) {
 	l.lists++
 	return nil, nil
+}
+
+// TestNobodyListsWhenHisTimeIsOver: a barrier was too slow for him, and so would a LIST be.
+func TestNobodyListsWhenHisTimeIsOver(t *testing.T) {
+	g := NewWithT(t)
+	s := &source{FakeControllerSource: fakewatch.NewFakeControllerSource()}
+	for i := range ShortList + 1 {
+		s.add(watched(fmt.Sprint("app-", i), "u1"))
+	}
+	c, live := running(t, s), &listing{}
+	b, _ := newBarrier(&barrierObject{versions: []string{"1000"}, took: time.Second}, arriving{s.at(), nil})
+	r := NewReader(live, c).WithBarrier(b, c.Count)
+	set := &policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: "u1", Steps: []policy.Step{{}}}
+	for _, read := range []func(context.Context) error{
+		func(ctx context.Context) error { _, err := r.Current(ctx, set, 0, nil); return err },
+		func(ctx context.Context) error { _, err := r.Members(ctx, set); return err },
+	} {
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		g.Expect(read(short)).To(MatchError(context.DeadlineExceeded))
+		cancel()
+	}
+	g.Expect(live.lists).To(BeZero())
 }
 
 // TestManySiblingsAreProvenByABarrier has siblings in the first of two steps, and in the last one of another namespace

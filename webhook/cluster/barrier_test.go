@@ -107,8 +107,10 @@ func TestABarrierSaysOnlyWhatIsProven(t *testing.T) {
 		wantTook  time.Duration
 	}{
 		"the watch gives the write":                      {object: &barrierObject{versions: []string{"101"}}, watch: arriving{"99", soon}, wantTook: 10 * time.Millisecond},
-		"the watch is silent":                            {object: &barrierObject{versions: []string{"102"}}, watch: arriving{"99", soon}, wantError: "the watch does not give the write", wantTook: barrierTimeout},
-		"the write takes too long":                       {object: &barrierObject{versions: []string{"101"}, took: time.Second}, watch: arriving{"99", soon}, wantError: "deadline exceeded", wantTook: barrierTimeout},
+		"the watch gives it late":                        {object: &barrierObject{versions: []string{"103"}}, watch: arriving{"99", map[string]time.Duration{"103": 9 * time.Second}}, wantTook: 9 * time.Second},
+		"the watch gives others only":                    {object: &barrierObject{versions: []string{"102"}}, watch: arriving{"99", soon}, wantError: "the watch does not give the write", wantTook: barrierTimeout},
+		"the write takes long":                           {object: &barrierObject{versions: []string{"101"}, took: 9 * time.Second}, watch: arriving{"99", soon}, wantTook: 9*time.Second + 10*time.Millisecond},
+		"the write takes too long":                       {object: &barrierObject{versions: []string{"101"}, took: time.Minute}, watch: arriving{"99", soon}, wantError: "deadline exceeded", wantTook: barrierTimeout},
 		"the write is refused":                           {object: &barrierObject{versions: []string{"101"}, err: errors.New("forbidden")}, watch: arriving{"99", soon}, wantError: "forbidden"},
 		"nothing was changed: an older write's version":  {object: &barrierObject{versions: []string{"101"}, lost: true}, watch: arriving{"99", soon}, wantError: "is not what was written"},
 		"the watch is ahead: etcd was restored":          {object: &barrierObject{versions: []string{"101"}}, watch: arriving{"1000", soon}, wantError: "resourceVersion 101 was written after 1000"},
@@ -185,7 +187,50 @@ func TestNobodySharesAWriteThatBeganBefore(t *testing.T) {
 	})
 }
 
-// TestACallerThatGivesUpFailsNoBarrier: the write is then cancelled, which says nothing about the barrier.
+// quiet is a watch that went silent.
+type quiet struct{ newest string }
+
+// Newest is where it is.
+func (q *quiet) Newest() string { return q.newest }
+
+// Reached ends at once.
+func (q *quiet) Reached(context.Context, string) error { return errSilent }
+
+// TestABarrierIsTriedAgainWhenTheWatchGivesWhatItOwes, and not only after its rest.
+func TestABarrierIsTriedAgainWhenTheWatchGivesWhatItOwes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		object := &barrierObject{versions: []string{"101"}}
+		silent := &quiet{newest: "99"}
+		b, _ := newBarrier(object, silent)
+		g.Expect(b.Pass(t.Context())).To(MatchError(errSilent))
+		silent.newest = "100"
+		g.Expect(b.Pass(t.Context())).To(MatchError(errResting))
+		silent.newest = "101"
+		g.Expect(b.Pass(t.Context())).To(MatchError(ContainSubstring("was written after 101")), "it is tried")
+		g.Expect(b.Pass(t.Context())).To(MatchError(errResting), "it has failed otherwise since")
+		g.Expect(object.began).To(HaveLen(2))
+	})
+}
+
+// TestAWriteThatNobodyCanWaitForFailsTheBarrier: somebody else's webhook may take its time for each write. All callers give
+// up before, and those after them have to list.
+func TestAWriteThatNobodyCanWaitForFailsTheBarrier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		object := &barrierObject{versions: []string{"101"}, took: time.Minute}
+		b, _ := newBarrier(object, arriving{"99", map[string]time.Duration{"101": 0}})
+		for _, want := range []error{context.DeadlineExceeded, context.DeadlineExceeded, errResting, errResting} {
+			ctx, cancel := context.WithTimeout(t.Context(), barrierTimeout*4/10)
+			g.Expect(b.Pass(ctx)).To(MatchError(want))
+			cancel()
+		}
+		g.Expect(object.began).To(HaveLen(mostInFlight))
+		<-time.After(barrierTimeout) // the last write ends
+	})
+}
+
+// TestACallerThatGivesUpFailsNoBarrier: that says nothing about the barrier.
 func TestACallerThatGivesUpFailsNoBarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

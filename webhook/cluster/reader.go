@@ -139,7 +139,10 @@ func (r *Reader) Alone(ctx context.Context, name types.NamespacedName) (*argocd.
 // Members returns all live Applications of an ApplicationSet. It does not read the known ones that are still current. A
 // partial answer is an error.
 func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
-	if r.proves(ctx, set) {
+	switch proven, err := r.proves(ctx, set); {
+	case err != nil:
+		return nil, err
+	case proven:
 		return r.proven(set), nil
 	}
 	all := labels.Everything()
@@ -184,7 +187,10 @@ func byName(known []*argocd.Projection) map[string]*argocd.Projection {
 func (r *Reader) Current(
 	ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection,
 ) ([]policy.Sibling, error) {
-	if r.proves(ctx, set) {
+	switch proven, err := r.proves(ctx, set); {
+	case err != nil:
+		return nil, err
+	case proven:
 		return r.known.InSteps(set, r.proven(set)), nil
 	}
 	selector, exact := selectorFor(set.Steps[:step])
@@ -206,9 +212,14 @@ func (r *Reader) Current(
 }
 
 // proves reports whether the known Applications of an ApplicationSet are proven to be the live ones, by a Barrier. It
-// does not try where a LIST costs no more.
-func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) bool {
-	return r.barrier != nil && r.count(set.Namespace) > ShortList && r.barrier.Pass(ctx) == nil
+// does not try where a LIST costs no more. It is an error if the caller's time is over: to list then would only keep the
+// API server from what it is late with.
+func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) (bool, error) {
+	if r.barrier == nil || r.count(set.Namespace) <= ShortList {
+		return false, nil
+	}
+	proven := r.barrier.Pass(ctx) == nil
+	return proven, ctx.Err()
 }
 
 // proven returns the known Applications after a Barrier has passed. It leaves out those of other namespaces: an owner
