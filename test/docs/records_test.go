@@ -50,6 +50,19 @@ func TestThePagesForUsersAreShort(t *testing.T) {
 	g.Expect(len(strings.Fields(read(g, "README.md")))).To(BeNumerically("<=", mostOfREADME), "words of README.md")
 }
 
+// mostWordsInAll are those of README.md and docs, without docs/reference.
+const mostWordsInAll = 22_000
+
+func TestAllPagesAreShort(t *testing.T) {
+	g, words := NewWithT(t), 0
+	for page, text := range pages(g) {
+		if page == "README.md" || filepath.Dir(page) == "docs" {
+			words += len(strings.Fields(text))
+		}
+	}
+	g.Expect(words).To(BeNumerically("<=", mostWordsInAll), "words of README.md and docs: say it once")
+}
+
 // Whoever begins to change stepgate reads these two.
 func TestThePagesForDevelopersAreShort(t *testing.T) {
 	g := NewWithT(t)
