@@ -221,8 +221,8 @@ func TestOlderRecordsSaySo(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).NotTo(BeEmpty())
 	for _, r := range all {
-		g.Expect(r.Marked()).To(Equal(r.Older()), "test/results/%s.md is of %s; commits that have changed policy or webhook since: %s."+
-			" Run `make records`, or at least `make records-mark`. It needs all commits: git fetch --unshallow", r.Name, r.Commit, r.Since())
+		g.Expect(r.Marked()).To(Equal(r.Older()), "test/results/%s.md is of %s; commits that have changed policy or "+
+			"webhook since: %s. Run `make records`, or at least `make records-mark`. It needs all commits: git fetch --unshallow", r.Name, r.Commit, r.Since())
 	}
 }
 

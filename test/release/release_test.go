@@ -190,7 +190,8 @@ func TestTheChartInstallsTheImageByItsDigest(t *testing.T) {
 		"--namespace=stepgate", "--create-namespace", "--set=image.digest="+sum)
 	g.Expect(err).NotTo(HaveOccurred())
 	var deployment appsv1.Deployment
-	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: "stepgate", Name: "stepgate"}, &deployment)).To(Succeed())
+	name := client.ObjectKey{Namespace: "stepgate", Name: "stepgate"}
+	g.Expect(shared.Admin.Get(t.Context(), name, &deployment)).To(Succeed())
 	g.Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(HaveSuffix("stepgate/stepgate@" + sum))
 	g.Expect(deployment.Labels).To(HaveKeyWithValue("app.kubernetes.io/version", number))
 	_, err = helm.Run(t.Context(), "uninstall", "stepgate", "--namespace=stepgate")

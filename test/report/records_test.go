@@ -50,7 +50,8 @@ func TestRecords(t *testing.T) {
 	}
 	before, old, walk := byName["new"], byName["old"], byName["walk"]
 	g.Expect(before.Older()).To(BeFalse())
-	g.Expect([]any{old.Older(), old.Since(), old.Commit, old.Targets}).To(Equal([]any{true, "1", first[:7], []string{"old", "older"}}))
+	g.Expect([]any{old.Older(), old.Since(), old.Commit}).To(Equal([]any{true, "1", first[:7]}))
+	g.Expect(old.Targets).To(Equal([]string{"old", "older"}))
 	g.Expect([]any{walk.Older(), walk.Since(), walk.Targets}).To(Equal([]any{true, "not known", []string(nil)}))
 
 	on := time.Date(2026, 11, 30, 1, 0, 0, 0, time.UTC)

@@ -31,9 +31,11 @@ const longest = 30 * time.Minute
 
 // shorter are what make is told so that a suite takes no longer. Without it, e2e takes more than an hour and a half, and simulate hours.
 var shorter = map[string][]string{
-	"e2e":              {"E2E_FLAGS=-modes off,on -quick"},
-	"e2e-versions":     {"E2E_FLAGS=-quick"},
-	"simulate":         {"HISTORIES=20000", "HISTORIES_36=5000", "CONDITIONS=5000", "TRAINS=1000", "EVIDENCE=1000", "CHAINS=1000"},
+	"e2e":          {"E2E_FLAGS=-modes off,on -quick"},
+	"e2e-versions": {"E2E_FLAGS=-quick"},
+	"simulate": {
+		"HISTORIES=20000", "HISTORIES_36=5000", "CONDITIONS=5000", "TRAINS=1000", "EVIDENCE=1000", "CHAINS=1000",
+	},
 	"prove":            {"WITHIN=10m"},
 	"simulate-control": {"CONTROL_FLAGS=-parts A5,NamedPin,AutomatedSources,Unrecorded,Evidence,After"},
 	"bench":            {"BENCH_FLAGS=--samples 50"},
@@ -91,11 +93,12 @@ func again(ctx context.Context, root string, r report.Record) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	for _, target := range r.Targets {
 		began := time.Now()
 		limited, cancel := context.WithTimeout(ctx, longest)
-		command := exec.CommandContext(limited, "make", slices.Concat([]string{"-C", root, target, "RESULTS=test/results"}, shorter[target])...)
+		args := append([]string{"-C", root, target, "RESULTS=test/results"}, shorter[target]...)
+		command := exec.CommandContext(limited, "make", args...)
 		command.Stdout, command.Stderr = log, log
 		// The whole group gets the signal, as from a terminal: the suite ends what it has started, and writes its page.
 		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
