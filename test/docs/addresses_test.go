@@ -1,0 +1,27 @@
+package docs
+
+import (
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var (
+	// published are addresses that exist from the first release on.
+	published = regexp.MustCompile(`ghcr\.io/stepgate/charts|ghcr\.io/stepgate/stepgate:TAG|stepgate/releases/download`)
+	// notYet are the words that say so. The releases page says it once for all.
+	notYet = regexp.MustCompile(`(?i)(nothing|no\s+release)\s+(is|has\s+been)\s+published|(once\s+there\s+is|until)\s+a\s+release`)
+)
+
+// Nobody shall try an address from a page that does not exist yet.
+func TestAddressesThatDoNotExistYetAreMarked(t *testing.T) {
+	g, found := NewWithT(t), 0
+	for page, text := range pages(g) {
+		if published.MatchString(text) {
+			found++
+			g.Expect(text).To(MatchRegexp(notYet.String()), page)
+		}
+	}
+	g.Expect(found).To(BeNumerically(">", 3))
+}
