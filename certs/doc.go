@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package certs gives the HTTPS server its certificate, and sees to it that the API server can verify it.
 //
 // NewSelf signs its own certificate: it stores a CA in one Secret, keeps a leaf per replica in memory, and publishes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // Comparison is which comparison by Argo CD may end what holds a sync up.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy is the rule: given an operation write, its ApplicationSet and the live siblings, may the sync start?
 //
 // It is pure. It imports the standard library only, reads no clock, no network and no file, logs nothing and returns

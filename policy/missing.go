@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // missing are the Applications that are recorded under a step before step, and are not among the siblings.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // NotDone reports why an Application would hold up a later step that deploys what the Application itself is compared

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // notReady denies a target that was compared too early, or that has to complete what it runs first.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // Reason is the code of one row of the rule. Reasons appear in denials, audit annotations, metric labels and Events,

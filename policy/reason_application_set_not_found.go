@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // ApplicationSetNotFound means that the ApplicationSet that the Application names is gone.

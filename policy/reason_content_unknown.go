@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // ContentUnknown means that nothing can show that earlier steps have what the operation would deploy.

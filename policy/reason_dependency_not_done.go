@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // DependencyNotDone means that something is not done after which the target comes.

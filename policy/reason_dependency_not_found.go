@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // DependencyNotFound means that there is nothing of the name that stepgate.io/after gives.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // EarlierStepsDone means that every Application of the earlier steps is done, and every condition holds.

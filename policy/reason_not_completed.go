@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // NotCompleted means that nothing shows that an Application of an earlier step has completed exactly what the target is

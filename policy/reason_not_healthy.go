@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // NotHealthy means that the sibling is not Healthy, or that Argo CD has not looked at it yet.

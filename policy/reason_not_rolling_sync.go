@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // NotRollingSync means that the ApplicationSet asks for no order.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // OperationInProgress means that an operation of the sibling waits or runs.

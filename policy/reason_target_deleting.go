@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // TargetDeleting means that the sync would create again what the deletion removes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // Unverified means that nothing has said yes to what would be deployed, or that something has said no.

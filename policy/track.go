@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // sharesTrack reports whether a sibling is in the track of the target: the label that Settings.Track names has the same

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package webhook takes one admission request from its objects to the answer: decode, read live, evaluate the rule,
 // answer, record. Package webhook/server serves it over HTTPS.
 //

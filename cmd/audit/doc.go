@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package audit finds rollouts of the past in which a later step deployed a change before an earlier one. It knows
 // nothing but the Applications as they are now, with the syncs that status.history and status.operationState record. It
 // needs the right to list ApplicationSets and Applications, and writes nothing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package live reads Argo CD's objects for the command line: whole, in pages, straight from the API server, and without
 // any right but get and list. The webhook's own live reader, package siblings, keeps only the part of an object that
 // the rule needs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notify tells people about rollouts, through Argo CD's own notifications engine: that a step waits, needs an
 // approval, is stopped or verified, and that a rollout is complete. It reads the services from argocd-notifications-cm
 // and argocd-notifications-secret. Triggers and templates there replace the shipped ones. Annotations of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package page holds the web page of `stepgate dashboard` as it was built. The sources are in src; `npm ci` and
 // `npm run build` in this directory build them into built, which is committed, so that `go build` does not need npm.
 package page

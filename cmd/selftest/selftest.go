@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package selftest checks through the API server that stepgate denies an early sync.
 package selftest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package simulation plays rollouts in virtual time, many random ones, and looks for three things that must not happen:
 // an Application that starts to sync before its turn, or while its step waits for a condition (see Early), one that
 // hangs because of the gate (see Player.Play), and one that starts long after its condition is met (see Start). All are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package simulation
 
 import argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"

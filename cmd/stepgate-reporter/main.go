@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command stepgate-reporter tells people about rollouts, and answers stepgate's extension of Argo CD's UI. It admits
 // nothing, and no sync waits for it: the gate is stepgate-webhook.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command stepgate-webhook is the admission webhook that enforces the order of Argo CD's progressive syncs. The image
 // holds it.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command stepgate is the command line that tells what holds a rollout of Argo CD, and acts on it.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package argorollouts runs the controller of Argo Rollouts that runs AnalysisRuns.
 package argorollouts
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command bench measures the cost of a decision on a real etcd and kube-apiserver: against no webhook, a webhook that
 // always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints the goals
 // and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.

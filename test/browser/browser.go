@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package browser drives a real Chromium in tests: Playwright, from npm, in a process of its own.
 package browser
 

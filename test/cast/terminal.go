@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cast runs a program in a terminal of a known size, and records what it draws: as an asciicast, which players
 // play, and as an animated SVG, which pages show.
 package cast

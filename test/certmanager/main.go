@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command certmanager runs the parts of cert-manager that certificates in a cluster need: its issuers (self-signed and
 // CA), its controllers of Certificates and CertificateRequests, and the cainjector. cert-manager's own programs are not
 // published as Go modules; these are their controllers, from the module that is.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chart tests the Helm chart with the real Helm, on a real kube-apiserver, with stepgate running as the chart's
 // Deployment would run it: the same arguments, service account and RBAC.
 package chart

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checkout finds the checkout of stepgate that the suites run in.
 package checkout
 

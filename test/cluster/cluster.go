@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster runs an etcd and a kube-apiserver on this machine, with Argo CD's CRDs and the accounts of an Argo
 // CD.
 package cluster

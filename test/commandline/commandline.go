@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package commandline runs command lines of stepgate's programs in the tests of each.
 package commandline
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dashboard opens `stepgate dashboard` in a real Chromium, on a real kube-apiserver with a real stepgate.
 package dashboard
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command demo plays a rollout of the guestbook ApplicationSet against a real kube-apiserver with stepgate registered,
 // write by write, and shows the API server's answer to each. It writes in the place of Argo CD's controllers. The API
 // server, the registration, the gate and its answers are real.

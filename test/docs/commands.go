@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docs checks the pages: every command that they name exists, and CI runs it.
 package docs
 

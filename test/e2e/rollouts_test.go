@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package e2e rolls changes out through the real Argo CD, without stepgate, with it, and in its audit mode, and has an
 // observer of its own judge the order. `make e2e` runs it. Without -short, its tests take hours: name one with -run.
 package e2e

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package environment starts everything that a suite needs before it starts stepgate.
 package environment
 

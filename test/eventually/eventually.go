@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package eventually polls where there is no testing.T: it is gomega's Eventually, with an error instead of a failed
 // test.
 package eventually

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command extension packs the extension of Argo CD's UI for argocd-extension-installer: an archive whose folder
 // "resources" the installer copies to where argocd-server looks for extensions, and the checksum that it compares. The
 // script is the one that is built into the command line, so the same sources give the same bytes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package faultproxy
 
 // Proxy forwards TCP connections and counts their bytes, until it is cut: then it forwards nothing any more, on open

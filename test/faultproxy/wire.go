@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package faultproxy puts proxies on connections that break them: on TCP (Wire, Proxy) and on HTTP (APIProxy).
 package faultproxy
 

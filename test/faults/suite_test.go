@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package faults breaks what is around two replicas of stepgate in enforce mode: their API server, their callers, their
 // certificates and the processes themselves. Each test is one fault, and begins a row of test/results/faults.md with
 // its number, F1 and so on: `go test ./test/faults -run F4_` runs one. Every test asserts the goals in trial.end, and

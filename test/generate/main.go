@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command generate writes the files that follow from others: the kustomize manifests of config/, from the chart; the
 // tables of docs/rule.md and the sections of docs/decisions.md, from policy; and the pages of docs/reference/, from the
 // code, the chart, and the goldens of the tests. With --check it writes nothing, and fails when a file is not up to date.

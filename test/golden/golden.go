@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package golden compares what a command prints with a file. docs/reference/screens.md shows some of the files. It is
 // for tests only.
 package golden

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package guestbook makes the ApplicationSet of Argo CD's Progressive Syncs documentation and its Applications, in the
 // states that the real controllers leave them in. The demo and the tests write them to a real API server.
 package guestbook

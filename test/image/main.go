@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command image assembles the released image of a program from the binaries that `make release-image` builds, writes its SBOM, and
 // pushes the image to a registry. The release workflow and its rehearsal (rehearsal_test.go) run the same command.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package installed installs stepgate from config/ or from the chart, and runs it as the Deployments would: one process or
 // several, under stepgate's own service accounts and RBAC. Several are behind a Balancer, as behind a Service.
 package installed

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package integration tests `stepgate-webhook serve` as a process of its own, under the RBAC of config/, called over
 // TLS by a real kube-apiserver through real webhook configurations with their matchConditions.
 package integration

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubernetes has the script that runs suites on other versions of Kubernetes (make kubernetes-versions).
 package kubernetes
 

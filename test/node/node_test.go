@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package node installs the chart on a cluster whose Pods real kubelets run, on this machine: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kube-proxy, and two nodes with a kubelet, a containerd and runc each.
 // stepgate is the image that `make release-image` builds, pulled from a registry that the test serves; Argo CD's

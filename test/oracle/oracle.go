@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oracle is a reader of siblings that is slow and obviously right: for every decision it reads every sibling
 // whole. The tests compare stepgate's own reader with it, and the benchmarks measure against it.
 package oracle

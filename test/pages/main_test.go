@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pages runs the console blocks of the pages, from their text: Helm, kubectl and stepgate are real, on a real
 // kube-apiserver. Only the node and Docker are played: see node_test.go and testdata/programs.
 package pages

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package patience is how long tests wait before they give up.
 package patience
 

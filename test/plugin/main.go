@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command plugin packs the command line for its users: an archive for each platform with the program as kubectl runs
 // it, and the manifest with which krew, kubectl's manager of plugins, installs it. The release workflow and its
 // rehearsal (plugin_test.go) run the same command.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 // manifest is a Plugin of krew.googlecontainertools.github.com/v1alpha2.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package process runs programs in the background, each with its output in a file.
 package process
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package quickstart runs the steps of docs/quickstart.md that need no container engine: the script's own, on the real
 // Argo CD, and with a git server on this machine in place of the Pod.
 package quickstart

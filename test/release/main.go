@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command release completes the folder of a release: the notes, from the changelog; the checksums of all files; and the
 // provenance, which says from which commit they and the images were built. It is not signed: GitHub's identity signs that
 // of a real release.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report prints what the commands of test/ report: wrapped and in colours in a terminal, else as it is.
 package report
 

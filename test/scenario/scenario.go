@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scenario writes rollouts down in a line, for tests without an API server: "1:dev=Healthy@b 3:prod=Degraded"
 // is two Applications of argocd/guestbook in step 1 and 3. They are real objects of Argo CD, and go through the real
 // projection and the real rule.

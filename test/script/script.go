@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package script lets a command play many steps in a row without handling the error of each: the first step that fails
 // ends all of them, as a fatal assertion ends a test.
 package script

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package soak runs three replicas of stepgate under load for minutes, while their certificates rotate or while they
 // are restarted and killed. Each test prints one line with its figures. With -short the tests take half a minute each.
 // -results DIR writes the figures to DIR/soak.md.

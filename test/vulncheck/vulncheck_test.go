@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vulncheck tests that `make vulncheck` tells a vulnerability from none, and from a database that it cannot
 // read.
 package vulncheck

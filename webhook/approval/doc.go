@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package approval reads and writes the annotations of an ApplicationSet that say who has approved a step and who has
 // paused it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package argocd turns Argo CD's objects into the types of package policy: the target of an admission request, the
 // siblings and the ApplicationSet. It reads nothing and decides nothing. Packages siblings and webhook call it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster reads what a decision rests on, live from the API server: the ApplicationSet and the sibling
 // Applications. It evaluates nothing: package webhook does.
 //

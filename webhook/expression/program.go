@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package expression compiles the CEL expressions of stepgate.io/verify, and asks them of objects. What somebody writes
 // is never dear: neither to compile, nor to ask.
 package expression

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package history knows the past of each Application: what it has completed, what it is deployed with, and how new its
 // comparison is.
 //

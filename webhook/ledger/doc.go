@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger keeps what matters of the past in ConfigMaps of stepgate's own namespace: what each Application has
 // completed, and a log of the last rollouts of each ApplicationSet. One replica writes it, and every replica reads it at
 // its start and follows it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package server serves admission handlers over HTTPS: bytes, TLS, limits, deadlines and draining. A handler is any
 // admission.Handler of controller-runtime, and each has a path of its own.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package server
 
 // shares divide something among remote addresses, such as memory in bytes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package start writes the operations of syncs that are due and that Argo CD does not start. It decides nothing: the
 // webhooks judge its writes like anybody's.
 package start

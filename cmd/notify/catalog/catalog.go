@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package catalog has the triggers and templates about rollouts that stepgate ships, in the form of the ConfigMap of
 // Argo CD's notifications. Package notify reads them.
 package catalog

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command record runs a suite that is no Go program, and writes what it prints to stdout as a page of results:
 //
 //	go run ./test/report/record --results DIR NAME TITLE COMMAND [ARGUMENT ...]

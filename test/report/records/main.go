@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command records says which records in test/results are older than the code that they are about, and runs the suites
 // that write those anew:
 //

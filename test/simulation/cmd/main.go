@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cmd plays many random histories against the gate, or one from a file:
 //
 //	go run ./test/simulation/cmd -n 1000000

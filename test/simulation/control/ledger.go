@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 // ofLedger are the parts of what a replica believes of the ledger at its start. They are looked for in histories with it.

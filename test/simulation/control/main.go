@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command control takes parts of the rule out, one at a time, and checks that the simulation notices:
 //
 //	go run ./test/simulation/control

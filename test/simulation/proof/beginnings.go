@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package proof
 
 // beginnings are the worlds that all histories begin with. Each follows from the one before: all is deployed at the first

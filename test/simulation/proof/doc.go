@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package proof goes through all histories of a small world, up to a number of events, and looks for a sync that starts
 // before its turn. The package random beside it plays long histories of large worlds, but only some of them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command promql tells the tests of the chart about its alerts, by Prometheus' own parser and engine. It reads a
 // question as JSON on its standard input, and writes the answer as JSON.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cmd goes through all histories of a small world, for both ways to pin, and with more kinds of events:
 //
 //	go run ./test/simulation/proof/cmd -events 8 -wide 6
