@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// published are addresses that exist from the first release on.
-	published = regexp.MustCompile(`ghcr\.io/stepgate/charts|ghcr\.io/stepgate/stepgate:TAG|stepgate/releases/download`)
+	// fromTheRelease are addresses that exist from the first release on.
+	fromTheRelease = regexp.MustCompile(`ghcr\.io/stepgate/charts|ghcr\.io/stepgate/stepgate:TAG|stepgate/releases/download`)
 	// notYet are the words that say so. The releases page says it once for all.
 	notYet = regexp.MustCompile(`(?i)(nothing|no\s+release)\s+(is|has\s+been)\s+published|(once\s+there\s+is|until)\s+a\s+release`)
 )
@@ -20,7 +20,7 @@ var (
 func TestAddressesThatDoNotExistYetAreMarked(t *testing.T) {
 	g, found := NewWithT(t), 0
 	for page, text := range pages(g) {
-		if published.MatchString(text) {
+		if fromTheRelease.MatchString(text) {
 			found++
 			g.Expect(text).To(MatchRegexp(notYet.String()), page)
 		}
