@@ -38,6 +38,7 @@ release-candidate: $(BIN)/helm site ## Put everything that a release CANDIDATE p
 	@$(CANDIDATE_MAKE) release-plugin
 	@$(CANDIDATE_MAKE) extension EXTENSION=$(CANDIDATE_DIR)
 	@$(BIN)/helm package charts/stepgate --version $(CANDIDATE:v%=%) --app-version $(CANDIDATE:v%=%) --destination $(CANDIDATE_DIR)
+	@rm -rf $(foreach platform,$(PLATFORMS) $(PLUGIN_PLATFORMS),$(CANDIDATE_DIR)/$(firstword $(subst /, ,$(platform))))
 	@tar -C $(BIN)/site -czf $(CANDIDATE_DIR)/site.tar.gz .
 	@go run ./test/release -dir $(CANDIDATE_DIR) -version $(CANDIDATE) -commit $(COMMIT)
 	@ls -lh $(CANDIDATE_DIR)
