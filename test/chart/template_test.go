@@ -92,7 +92,7 @@ func TestRendering(t *testing.T) {
 // versions are the API versions that Kubernetes of a version serves without feature gates, and cert-manager's.
 func versions(kubernetes string) []string {
 	served := []string{
-		"v1", "apps/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "networking.k8s.io/v1", "cert-manager.io/v1",
+		"v1", "apps/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "networking.k8s.io/v1", "scheduling.k8s.io/v1", "cert-manager.io/v1",
 		"argoproj.io/v1alpha1", // the write barrier
 	}
 	if kubernetes == "1.28" {

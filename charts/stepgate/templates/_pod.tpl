@@ -30,7 +30,7 @@ hostNetwork: true
 dnsPolicy: ClusterFirstWithHostNet
 {{- end }}
 {{- end }}
-{{- with default (include "stepgate.priorityClass" .) .Values.priorityClassName }}
+{{- with .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{ include "stepgate.commonPodSettings" . | trim }}
