@@ -57,7 +57,8 @@ func newMachine(t *testing.T, webhook string) *machine {
 	m.image = "ghcr.io/stepgate/stepgate:v" + version
 	m.texts = strings.NewReplacer("oci://ghcr.io/stepgate/charts/stepgate", charts+"/stepgate --plain-http",
 		"X.Y.Z", version, "REGISTRY", "registry.example.com", " CHART ", " ./charts/stepgate ", " NAME ", " guestbook ",
-		"--timeout 30m", "--timeout 1s", "> audit.html", "> "+filepath.Join(dir, "audit.html"))
+		"--timeout 30m", "--timeout 1s", "> audit.html", "> "+filepath.Join(dir, "audit.html"),
+		"> rollouts.csv", "> "+filepath.Join(dir, "rollouts.csv"))
 	m.unload(t)
 	m.node = startNode(t, webhook, m.images)
 	return m
