@@ -227,8 +227,10 @@ func TestAWriteThatNobodyCanWaitForFailsTheBarrier(t *testing.T) {
 			g.Expect(b.Pass(ctx)).To(MatchError(want))
 			cancel()
 		}
-		g.Expect(object.began).To(HaveLen(mostInFlight))
 		<-time.After(barrierTimeout) // the last write ends
+		object.mu.Lock()
+		defer object.mu.Unlock()
+		g.Expect(object.began).To(HaveLen(mostInFlight))
 	})
 }
 
