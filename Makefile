@@ -47,8 +47,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 link = go build -buildvcs=false -ldflags '-s -w $(foreach what,version=$(VERSION) commit=$(COMMIT),-X $(BUILT).$(what))' -o $(1) $(2)
 BUILT := github.com/stepgate/stepgate/cmd/command
-# `make release-image` builds the image of PROGRAM for PLATFORMS into RELEASE, and pushes to the repository IMAGE, and writes to the folder LAYOUT, if they are set. The time of the
-# commit is the time of everything in the image, so that every build of a commit has the same digest.
+# `make release-image` builds the image of PROGRAM for PLATFORMS into RELEASE. It pushes it to the repository IMAGE, and writes it to the folder
+# LAYOUT, if these are set. The time of the commit is the time of everything in the image, so that every build of a commit has the same digest.
 PROGRAM ?= stepgate-webhook
 PLATFORMS ?= linux/amd64 linux/arm64
 RELEASE ?= $(BIN)/release

@@ -52,7 +52,7 @@ func TestThePagesForUsersAreShort(t *testing.T) {
 	g.Expect(len(strings.Fields(read(g, "README.md")))).To(BeNumerically("<=", mostOfREADME), "words of README.md")
 }
 
-// mostWordsInAll are those of README.md and docs, without docs/reference.
+// mostWordsInAll bounds the words of README.md and of docs together. It leaves out docs/reference.
 const mostWordsInAll = 22_000
 
 func TestAllPagesAreShort(t *testing.T) {
@@ -159,36 +159,13 @@ func TestRecordsOfAPage(t *testing.T) {
 	}
 }
 
-// result is a row of test/results/README.md: a file, and the commands that write it.
-type result struct {
-	linked  bool
-	targets []string
-}
-
-var (
-	resultRow = regexp.MustCompile(`(?m)^\| (\[?)([a-z0-9-]+\.md)(?:\]\(([^)]*)\))? \|.*\| ([^|]*) \|$`)
-	target    = regexp.MustCompile("`make ([a-z0-9-]+)`")
-)
-
-// results are the rows of the table, by file.
-func results(g Gomega, readme string) map[string]result {
-	all := map[string]result{}
-	for _, row := range resultRow.FindAllStringSubmatch(readme, -1) {
-		r := result{linked: row[1] != ""}
-		if r.linked {
-			g.Expect(row[3]).To(Equal(row[2]), "the link of %s", row[2])
-		}
-		for _, command := range target.FindAllStringSubmatch(row[4], -1) {
-			r.targets = append(r.targets, command[1])
-		}
-		all[row[2]] = r
-	}
-	return all
-}
-
 func TestEveryRecordIsExplained(t *testing.T) {
 	g := NewWithT(t)
-	named := results(g, read(g, "test/results/README.md"))
+	rows := report.Rows(read(g, "test/results/README.md"))
+	named := map[string]bool{}
+	for _, r := range rows {
+		named[r.Name+".md"] = true
+	}
 	needs := parse(makefiles(g)).needs
 	paths, err := filepath.Glob(filepath.Join(root, "test", "results", "*"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -207,10 +184,14 @@ func TestEveryRecordIsExplained(t *testing.T) {
 		}
 	}
 	g.Expect(exists).NotTo(BeEmpty())
-	for name, r := range named {
-		g.Expect(r.linked).To(Equal(exists[name]), "test/results/README.md links %s if and only if it has been written", name)
-		g.Expect(r.targets).NotTo(BeEmpty(), "test/results/README.md does not say which command writes %s", name)
-		for _, name := range r.targets {
+	for _, r := range rows {
+		link := ""
+		if exists[r.Name+".md"] {
+			link = r.Name + ".md"
+		}
+		g.Expect(r.Link).To(Equal(link), "test/results/README.md links %s if and only if it has been written", r.Name)
+		g.Expect(r.Targets).NotTo(BeEmpty(), "test/results/README.md does not say which command writes %s", r.Name)
+		for _, name := range r.Targets {
 			g.Expect(needs).To(HaveKey(name), "test/results/README.md names `make %s`, which is not a target", name)
 		}
 	}
@@ -223,16 +204,10 @@ func TestOlderRecordsSaySo(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).NotTo(BeEmpty())
 	for _, r := range all {
+		if !r.Written() {
+			continue
+		}
 		g.Expect(r.Marked()).To(Equal(r.Older()), "test/results/%s.md is of %s; commits that have changed policy or "+
 			"webhook since: %s. Run `make records`, or at least `make records-mark`. It needs all commits: git fetch --unshallow", r.Name, r.Commit, r.Since())
 	}
-}
-
-func TestRowsOfTheRecords(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(results(
-		g, "| file | suite | by |\n|---|---|---|\n| [a.md](a.md) | x | `make a`, `make b` |\n| b.md | y | nothing |\n",
-	)).To(Equal(map[string]result{
-		"a.md": {linked: true, targets: []string{"a", "b"}}, "b.md": {},
-	}))
 }

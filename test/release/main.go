@@ -8,7 +8,6 @@
 package main
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -167,32 +166,4 @@ func (r release) provenance(subjects []subject) map[string]any {
 			"runDetails": map[string]any{"builder": map[string]any{"id": source + "#make-release-rehearsal"}},
 		},
 	}
-}
-
-// verify returns an error unless each file of the folder has the checksum that the list has, and the list has each file.
-func (r release) verify() error {
-	file, err := os.Open(r.file(checksumsFile))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	listed := map[string]string{}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		sum, name, _ := strings.Cut(lines.Text(), "  ")
-		listed[name] = sum
-	}
-	sums, err := r.sums()
-	if err != nil {
-		return err
-	}
-	for _, s := range sums {
-		if listed[s.Name] != s.Digest["sha256"] {
-			return fmt.Errorf("%s is not what %s says", s.Name, checksumsFile)
-		}
-		delete(listed, s.Name)
-	}
-	for name := range listed {
-		return fmt.Errorf("%s is missing", name)
-	}
-	return nil
 }

@@ -3,7 +3,9 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,14 +18,20 @@ import (
 // judged is the code that the records are about.
 var judged = []string{"policy", "webhook"}
 
-// Record is a file of test/results.
+// Row is a row of the table in test/results/README.md.
+type Row struct {
+	// Name is the record's file without its ending, and Link what the row links to; empty if it has no link.
+	Name, Link string
+	// Targets are the targets of make that it names. ByHand says that none of them writes the record.
+	Targets []string
+	ByHand  bool
+}
+
+// Record is the record of a suite.
 type Record struct {
-	// Name is that of the file, without its ending.
-	Name string
+	Row
 	// Commit is the oldest one that the file names for its runs; empty if one of them was not recorded.
 	Commit string
-	// Targets are the targets of make that write it, as the page of the folder names them.
-	Targets []string
 
 	path, text string
 	// changes is how many commits have changed the judged code since; -1 if that is not known.
@@ -31,45 +39,41 @@ type Record struct {
 }
 
 var (
+	recordRow   = regexp.MustCompile(`(?m)^\| \[?([a-z0-9-]+)\.md(?:\]\(([^)]*)\))? \|.*\| ([^|]*) \|$`)
+	makeTarget  = regexp.MustCompile("`make ([a-z0-9-]+)`")
 	commitOfRun = regexp.MustCompile(`(?m)^\| commit \| (.+) \|$`)
 	hash        = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
-	recordRow   = regexp.MustCompile(`(?m)^\| \[?([a-z0-9-]+)\.md.*\| ([^|]*) \|$`)
-	makeTarget  = regexp.MustCompile("`make ([a-z0-9-]+)`")
 	// markOfAge is the first line of a record that is older.
 	markOfAge = regexp.MustCompile(`^> \*\*Older than the code:\*\* [^\n]*\n\n`)
 )
 
-// Records are the records of a checkout, by name.
+// Rows are those of the text of test/results/README.md.
+func Rows(readme string) (all []Row) {
+	for _, row := range recordRow.FindAllStringSubmatch(readme, -1) {
+		r := Row{Name: row[1], Link: row[2], ByHand: strings.HasPrefix(row[3], "nothing")}
+		for _, target := range makeTarget.FindAllStringSubmatch(row[3], -1) {
+			r.Targets = append(r.Targets, target[1])
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Records are the records of a checkout, written or not, in the order of the table.
 func Records(root string) ([]Record, error) {
 	folder := filepath.Join(root, "test", "results")
 	readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
 	if err != nil {
 		return nil, err
 	}
-	targets := map[string][]string{}
-	for _, row := range recordRow.FindAllStringSubmatch(string(readme), -1) {
-		if strings.HasPrefix(row[2], "nothing") {
-			continue // it is done by hand
-		}
-		for _, target := range makeTarget.FindAllStringSubmatch(row[2], -1) {
-			targets[row[1]] = append(targets[row[1]], target[1])
-		}
-	}
-	paths, err := filepath.Glob(filepath.Join(folder, "*.md"))
-	if err != nil {
-		return nil, err
-	}
 	var all []Record
-	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".md")
-		if name == "README" {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
+	for _, row := range Rows(string(readme)) {
+		r := Record{Row: row, path: filepath.Join(folder, row.Name+".md"), changes: -1}
+		text, err := os.ReadFile(r.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		r := Record{Name: name, Targets: targets[name], path: path, text: string(text), changes: -1}
+		r.text = string(text)
 		if err := r.date(root); err != nil {
 			return nil, err
 		}
@@ -106,7 +110,10 @@ func (r *Record) date(root string) error {
 	return nil
 }
 
-// Older reports whether the judged code has changed since, or may have.
+// Written reports whether there is such a file.
+func (r *Record) Written() bool { return r.text != "" }
+
+// Older reports whether the judged code has changed since, or may have, or the file is not there yet.
 func (r *Record) Older() bool { return r.changes != 0 }
 
 // Marked reports whether the first line of the file says that it is older.
@@ -114,7 +121,10 @@ func (r *Record) Marked() bool { return markOfAge.MatchString(r.text) }
 
 // Since is how many commits have changed the judged code since.
 func (r *Record) Since() string {
-	if r.changes < 0 {
+	switch {
+	case !r.Written():
+		return "not written yet"
+	case r.changes < 0:
 		return "not known"
 	}
 	return strconv.Itoa(r.changes)
@@ -131,7 +141,7 @@ func (r *Record) Mark(now time.Time) error {
 		}
 		text = "> **Older than the code:** " + says + "\n\n" + text
 	}
-	if text == r.text {
+	if text == r.text || !r.Written() {
 		return nil
 	}
 	return replace(r.path, text)

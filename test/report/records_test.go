@@ -37,7 +37,8 @@ func TestRecords(t *testing.T) {
 	write("policy/a.go", "b")
 	second := commit()
 	write("README.md", "neither policy nor webhook")
-	write("test/results/README.md", "| [old.md](old.md) | x | `make old`, `make older` |\n| [walk.md](walk.md) | y | nothing; it begins with `make build` |\n")
+	write("test/results/README.md", "| [old.md](old.md) | x | `make old`, `make older` |\n| [walk.md](walk.md) | y | nothing; it begins with `make build` |\n"+
+		"| [new.md](new.md) | z | `make new` |\n| next.md | not written yet | `make next` |\n")
 	write("test/results/new.md", "# new: n\n\n| commit | "+second+" |\n")
 	write("test/results/old.md", "# old: o\n\n| commit | "+second+" |\n\n| commit | "+first[:8]+"; again "+second+" |\n")
 	write("test/results/walk.md", "# walk: w\n\n| commit | not recorded |\n")
@@ -45,7 +46,7 @@ func TestRecords(t *testing.T) {
 
 	all, err := Records(root)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(all).To(HaveLen(3))
+	g.Expect(all).To(HaveLen(4))
 	byName := map[string]Record{}
 	for _, r := range all {
 		byName[r.Name] = r
@@ -54,7 +55,9 @@ func TestRecords(t *testing.T) {
 	g.Expect(before.Older()).To(BeFalse())
 	g.Expect([]any{old.Older(), old.Since(), old.Commit}).To(Equal([]any{true, "1", first[:7]}))
 	g.Expect(old.Targets).To(Equal([]string{"old", "older"}))
-	g.Expect([]any{walk.Older(), walk.Since(), walk.Targets}).To(Equal([]any{true, "not known", []string(nil)}))
+	g.Expect([]any{walk.Older(), walk.Since(), walk.ByHand}).To(Equal([]any{true, "not known", true}))
+	next := byName["next"]
+	g.Expect([]any{next.Older(), next.Written(), next.Since()}).To(Equal([]any{true, false, "not written yet"}))
 
 	on := time.Date(2026, 11, 30, 1, 0, 0, 0, time.UTC)
 	for range 2 {
@@ -73,4 +76,6 @@ func TestRecords(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(text)).To(HavePrefix(want))
 	}
+	g.Expect(next.Mark(on)).To(Succeed())
+	g.Expect(filepath.Join(root, "test", "results", "next.md")).NotTo(BeAnExistingFile())
 }
