@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/installed"
 )
 
@@ -76,6 +77,27 @@ func TestAnEarlyWriteIsHeldAndReleased(t *testing.T) {
 	r.Eventually(func() []string { return r.notes("prod", "SyncReleased") }).Should(ConsistOf(
 		And(HavePrefix("Normal: step 3 of ApplicationSet "+r.namespace+"/guestbook may sync now: it has waited for "),
 			ContainSubstring("last for engineering-"))))
+}
+
+// TestAPilotIsHeldReleasedAndPinned does what docs/adopt.md says of one ApplicationSet in enforce mode, where the
+// installation is in audit mode.
+func TestAPilotIsHeldReleasedAndPinned(t *testing.T) {
+	r := newRollout(t, "--mode=audit")
+	r.pending("prod")
+	r.annotate(map[string]string{"stepgate.io/mode": "enforce"})
+	// The mutating webhook knows the annotation from its watch.
+	r.Eventually(func() (*argo.Operation, error) {
+		app, err := r.answered(cluster.ApplicationSetAccount, rolling, client.DryRunAll)
+		return app.Operation, err
+	}).Should(BeNil())
+	r.denied(r.sync(cluster.Human, "prod"), bothBlock...)
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.stored("prod")).To(BeFalse(), "it is held")
+
+	r.turn()
+	r.Eventually(r.askedMeanwhile).Should(Equal("normal"), "its turn has come")
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.app("prod").Operation.Sync.Revision).To(Equal(guestbook.NewCommit), "it is pinned")
 }
 
 // TestAReplicaReleasesWhatAnotherOneHeld ends the replica that held the sync: what waits is in the cluster, not in its

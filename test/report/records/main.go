@@ -130,7 +130,8 @@ func suite(ctx context.Context, root, target string) error {
 	took := time.Since(began).Round(time.Second)
 	switch {
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		err = fmt.Errorf("make %s was ended after %s: run it alone, or less of it; its output is in %s", target, longest, log.Name())
+		err = fmt.Errorf("make %s was ended after %s: run it alone, or less of it; its output is in %s",
+			target, longest, log.Name())
 	case err != nil:
 		err = fmt.Errorf("make %s failed after %s: %w; its output is in %s", target, took, err, log.Name())
 	default:
