@@ -18,8 +18,8 @@ type Dependency struct {
 	Circle func() string
 	// Set is the live ApplicationSet of the name; nil if there is none.
 	Set *ApplicationSet
-	// Members are the live Applications of the ApplicationSet, and Own is the live Application of the name; nil if there
-	// is none.
+	// Members are the live Applications of the ApplicationSet, of which those count that share the target's track, and
+	// Own is the live Application of the name; nil if there is none.
 	Members []*Application
 	Own     *Application
 	// Excluded are Members, by name, that hold nobody up for now.
@@ -98,8 +98,9 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 		found = dep.weigh(in, found, &ApplicationSet{Namespace: dep.Namespace}, dep.Own)
 	}
 	if set := dep.Set; set != nil {
-		found = append(found, dep.ofSet(in)...)
-		for _, a := range dep.Members {
+		members := dep.inTrack(&in)
+		found = append(found, dep.ofSet(in, members)...)
+		for _, a := range members {
 			member := set.Sibling(a)
 			if a.Deleting || dep.Excluded[a.Name] || dep.isTarget(in, a) || member.Orphan() ||
 				dep.Own != nil && a.Name == dep.Own.Name {
@@ -112,13 +113,28 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 	return dep.labelled(in, found)
 }
 
+// inTrack are the Members that share the track of the target, by the label that its own ApplicationSet names.
+func (dep *Dependency) inTrack(in *Input) []*Application {
+	if in.Settings.Track == "" {
+		return dep.Members
+	}
+	var members []*Application
+	for _, a := range dep.Members {
+		if in.inTrack(a.Labels, dep.Past(a)) {
+			members = append(members, a)
+		}
+	}
+	return members
+}
+
 // isTarget reports whether an Application is the target: nothing waits for itself.
 func (dep *Dependency) isTarget(in Input, a *Application) bool {
 	return a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace
 }
 
-// ofSet says what of the ApplicationSet itself is not done.
-func (dep *Dependency) ofSet(in Input) (found []Blocker) {
+// ofSet says what of the ApplicationSet itself, which has these members in the track of the target, is not done. One
+// that has Applications, but none in that track, may be about to generate it: its status does not tell.
+func (dep *Dependency) ofSet(in Input, members []*Application) (found []Blocker) {
 	set := dep.Set
 	switch {
 	case set.Deleting:
@@ -130,6 +146,9 @@ func (dep *Dependency) ofSet(in Input) (found []Blocker) {
 		})
 	case len(dep.Members) == 0 && !set.Generated:
 		found = append(found, notFound(set.Name, "has generated no Application yet"))
+	case len(dep.Members) > 0 && len(members) == 0:
+		found = append(found, notFound(set.Name, "has no Application yet with "+in.Settings.Track+"="+
+			clean(in.Settings.TrackOf(in.Target.Labels))))
 	}
 	live := map[string]bool{}
 	for _, a := range dep.Members {

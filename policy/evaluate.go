@@ -127,7 +127,7 @@ func (in *Input) step() int {
 	if set == nil {
 		return -1
 	}
-	step, recorded := StepOf(set.Steps, t.Labels), set.Recorded[t.Name].Step-1
+	step, recorded := set.StepOf(t.Labels), set.Recorded[t.Name].Step-1
 	if step >= 0 && step == recorded {
 		return step
 	}
@@ -136,7 +136,7 @@ func (in *Input) step() int {
 		seen = max(seen, recorded)
 	}
 	if t.OldLabels != nil {
-		step = max(step, StepOf(set.Steps, t.OldLabels))
+		step = max(step, set.StepOf(t.OldLabels))
 	}
 	return max(step, seen)
 }

@@ -42,7 +42,7 @@ type Input struct {
 // time of a decision with thousands of siblings, so it may be kept as long as neither of the two changes.
 type Sibling struct {
 	*Application
-	// Step is StepOf its labels.
+	// Step is ApplicationSet.StepOf its labels.
 	Step int
 	// RecordedStep is the Step of its entry in Recorded; 0 if it has none.
 	RecordedStep int
@@ -50,7 +50,7 @@ type Sibling struct {
 
 // Sibling returns an Application with its step.
 func (set *ApplicationSet) Sibling(a *Application) Sibling {
-	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
+	return Sibling{Application: a, Step: set.StepOf(a.Labels), RecordedStep: set.Recorded[a.Name].Step}
 }
 
 // Settings is how the gate is configured for one ApplicationSet.

@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 const (
 	namedBlockers = 3
-	namedSteps    = 3
 	maxDetail     = 60
 	maxName       = 253
 	// maxCluster is the length of the address of an API server.
@@ -87,7 +85,7 @@ func (d Decision) of() string {
 	if d.Step < 0 {
 		return "Application " + d.Application
 	}
-	return "step " + strconv.Itoa(d.Step+1) + " of ApplicationSet " + d.ApplicationSet
+	return StepName(d.Step) + " of ApplicationSet " + d.ApplicationSet
 }
 
 // set is the namespace and the name of the ApplicationSet.
@@ -99,7 +97,7 @@ func (d Decision) set() (namespace, name string) {
 // flags are the arguments of a command of stepgate about the step.
 func (d Decision) flags() string {
 	namespace, name := d.set()
-	return name + " -n " + namespace + " --step " + strconv.Itoa(d.Step+1)
+	return name + " -n " + namespace + " --step " + strconv.Itoa(StepNumber(d.Step))
 }
 
 func applications(n int) string {
@@ -159,20 +157,11 @@ func (d Decision) subject() string {
 		}
 		return "it comes after " + d.Detail + ", which is not done" + circle
 	}
-	var steps []string
+	var steps []int
 	for _, b := range d.Blockers {
-		if s := strconv.Itoa(b.Step + 1); !slices.Contains(steps, s) {
-			steps = append(steps, s)
-		}
+		steps = append(steps, b.Step)
 	}
-	slices.SortFunc(steps, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
-	of := "step " + steps[0]
-	if more := len(steps) - namedSteps; more > 0 {
-		steps = append(steps[:namedSteps], fmt.Sprintf("%d more", more))
-	}
-	if last := len(steps) - 1; last > 0 {
-		of = "steps " + strings.Join(steps[:last], ", ") + " and " + steps[last]
-	}
+	of := stepNames(steps)
 	if len(d.Blockers) == 1 {
 		return "1 Application of " + of + " is not done"
 	}

@@ -15,7 +15,7 @@ func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 		return Blocker{}, false
 	}
 	b = a.blocker(in.ApplicationSet.orOrphan(a.Name, why))
-	b.Step = StepOf(in.ApplicationSet.Steps, a.Labels)
+	b.Step = in.ApplicationSet.StepOf(a.Labels)
 	return b, true
 }
 

@@ -35,7 +35,7 @@ func (in *Input) notApproved(d Decision) (denied Decision, ok bool) {
 		return d, false
 	}
 	what := ApprovalOf(in.Target.Wanted)
-	d.Detail = strconv.Itoa(d.Step+1) + "@" + Printable(what, maxText)
+	d.Detail = strconv.Itoa(StepNumber(d.Step)) + "@" + Printable(what, maxText)
 	switch {
 	case in.Target.Operation.Foreign:
 		d.Detail = "the operation brings manifests or sources of its own, which cannot be approved"

@@ -12,7 +12,5 @@ var notRollingSync = settling{
 		when:   "its strategy is not exactly `RollingSync`, or has no steps",
 	},
 	outcome: NotGated,
-	settles: func(in *Input, _ int) bool {
-		return !in.ApplicationSet.RollingSync || len(in.ApplicationSet.Steps) == 0
-	},
+	settles: func(in *Input, _ int) bool { return !in.ApplicationSet.Ordered() },
 }

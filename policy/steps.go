@@ -2,7 +2,10 @@
 
 package policy
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Step is an entry of spec.strategy.rollingSync.steps: all its expressions have to select an Application.
 type Step []Expression
@@ -12,6 +15,17 @@ type Expression struct {
 	Key      string
 	Operator string
 	Values   []string
+}
+
+// Ordered reports whether the ApplicationSet asks for an order.
+func (set *ApplicationSet) Ordered() bool { return set.RollingSync && len(set.Steps) > 0 }
+
+// StepOf returns the 0-based step of an Application with these labels, or -1 if it is in none.
+func (set *ApplicationSet) StepOf(labels map[string]string) int { return StepOf(set.Steps, labels) }
+
+// SameSteps reports whether an Application is in the same step of both, whatever its labels are.
+func (set *ApplicationSet) SameSteps(other *ApplicationSet) bool {
+	return reflect.DeepEqual(set.Steps, other.Steps)
 }
 
 // StepOf returns the 0-based number of the first step that selects the labels, or -1. An Application that two steps

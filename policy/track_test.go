@@ -3,6 +3,7 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -75,4 +76,68 @@ func TestFailuresCountWithinATrack(t *testing.T) {
 	}
 	g.Expect(decide("a")).To(Equal(policy.EarlierStepsDone))
 	g.Expect(decide("b")).To(Equal(policy.TooManyFailures))
+}
+
+// TestWhatComesAfterWaitsForItsTrack has prod of the track "a" come after infra, which has net-a, net-b and net.
+func TestWhatComesAfterWaitsForItsTrack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		members string
+		edit    func(in *policy.Input, infra *policy.Dependency)
+		want    string
+	}{
+		"one of its own track is sick":   {"1:net-a=Degraded 1:net-b", nil, "net-a NotHealthy"},
+		"one of another track is sick":   {"1:net-a 1:net-b=Degraded", nil, ""},
+		"one of no track is sick":        {"1:net-a 1:net=Degraded", nil, "net NotHealthy"},
+		"there is none of its own track": {"1:net-b", nil, "infra DependencyNotFound: has no Application yet with app=a"},
+		"all are of no track":            {"1:net", nil, ""},
+		"without tracks": {"1:net-a 1:net-b=Degraded", func(in *policy.Input, _ *policy.Dependency) {
+			in.Settings.Track = ""
+		}, "net-b NotHealthy"},
+		"it is in no track": {"1:net-a 1:net-b=Degraded", func(in *policy.Input, _ *policy.Dependency) {
+			delete(in.Target.Labels, "app")
+		}, "net-b NotHealthy"},
+		"the write moves it": {"1:net-a 1:net-b=Degraded", func(in *policy.Input, _ *policy.Dependency) {
+			in.Target.OldLabels["app"] = "b"
+		}, "net-b NotHealthy"},
+		"it has moved a moment ago": {"1:net-a 1:net-b=Degraded", func(in *policy.Input, _ *policy.Dependency) {
+			relabelled("prod")(in)
+		}, "net-b NotHealthy"},
+		"one of them has moved away": {"1:net-a 1:net-b=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Past = func(a *policy.Application) policy.Past {
+				return policy.Past{Freshness: policy.Fresh, Relabelled: a.Name == "net-b"}
+			}
+		}, "net-b NotHealthy"},
+		"one that is recorded is absent": {"1:net-a", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Set.Recorded = map[string]policy.Recorded{"net-c": {Step: 1}}
+		}, "net-c NotGenerated: it does not exist yet"},
+		"it is named itself, in another track": {"1:net-a 1:net-b=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Own = infra.Members[1]
+		}, "net-b NotHealthy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := afterRow{members: tc.members, edit: func(in *policy.Input, infra *policy.Dependency) {
+				for of, a := range map[string]string{"net-a": "a", "net-b": "b"} {
+					for _, member := range infra.Members {
+						if member.Name == of {
+							member.Labels = map[string]string{"app": a}
+						}
+					}
+				}
+				in.Settings.Track = "app"
+				in.Target.Labels["app"], in.Target.OldLabels["app"] = "a", "a"
+				if tc.edit != nil {
+					tc.edit(in, infra)
+				}
+			}}
+			var told []string
+			for _, b := range row.decide().Blockers {
+				text := b.Application + " " + string(b.Reason)
+				if b.Reason == policy.NotGenerated || b.Reason == policy.DependencyNotFound {
+					text += ": " + b.Detail
+				}
+				told = append(told, text)
+			}
+			NewWithT(t).Expect(strings.Join(told, ", ")).To(Equal(tc.want))
+		})
+	}
 }

@@ -167,7 +167,7 @@ func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
 // stepsOf checks 1-based numbers of steps.
 func stepsOf(set *argocd.ApplicationSet, numbers []int) error {
 	name, steps := set.Namespace+"/"+set.Name, len(set.Steps)
-	if !set.RollingSync || steps == 0 {
+	if !set.Ordered() {
 		return fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
 	}
 	for _, n := range numbers {

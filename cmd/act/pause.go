@@ -94,7 +94,7 @@ func (p *Pause) decide(set *argo.ApplicationSet) (edits, error) {
 
 // pauseReason is why an ApplicationSet is paused; empty if nobody says so.
 func pauseReason(set *argocd.ApplicationSet) string {
-	_, why, _ := settings.ParsePause(set.Annotations.Text(settings.PauseAnnotation), len(set.Steps))
+	_, why, _ := settings.ParsePause(set.Annotations.Text(settings.PauseAnnotation), &set.ApplicationSet)
 	return why
 }
 

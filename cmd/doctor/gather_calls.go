@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -137,7 +136,7 @@ func later(sets map[types.UID]*argo.ApplicationSet, app *argo.Application) bool 
 	if owner == nil || sets[owner.UID] == nil || app.DeletionTimestamp != nil {
 		return false
 	}
-	return policy.StepOf(argocd.NewApplicationSet(sets[owner.UID]).Steps, app.Labels) > 0
+	return argocd.NewApplicationSet(sets[owner.UID]).StepOf(app.Labels) > 0
 }
 
 // trial is an operation that asks the mutating webhook for its warning.

@@ -64,7 +64,9 @@ type checker struct {
 	options Options
 	// compiler compiles expressions about any kind, also about those that the installation does not read yet.
 	compiler *expression.Compiler
-	steps    []policy.Step
+	// rule is what decisions need of the ApplicationSet, and steps are those of it.
+	rule  *policy.ApplicationSet
+	steps []policy.Step
 	// meant is the field of the strategy that is meant for rollingSync, if one is.
 	meant string
 	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said
@@ -99,7 +101,8 @@ func check(s *Subject, options Options) *checker {
 		c.unknownFields()
 		return c
 	}
-	c.steps = argocd.NewApplicationSet(s.Set).Steps
+	c.rule = &argocd.NewApplicationSet(s.Set).ApplicationSet
+	c.steps = c.rule.Steps
 	c.result.Steps = len(c.steps)
 	c.name()
 	c.unknownFields()

@@ -29,7 +29,7 @@ func (c *checker) unstamped(p settings.Problem) bool {
 	if c.Live || p.Annotation != settings.ApprovedAnnotation {
 		return false
 	}
-	_, unreadable := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], len(c.steps))
+	_, unreadable := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], c.rule)
 	return !slices.ContainsFunc(unreadable, func(text string) bool { return strings.Contains(p.Text, text) })
 }
 
@@ -106,9 +106,9 @@ func (c *checker) approved(path Path) {
 		return
 	}
 	needs := c.settings().Conditions.Approve
-	entries, _ := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], len(c.steps))
+	entries, _ := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], c.rule)
 	for _, e := range entries {
-		if !needs.Has(e.Step) {
+		if step, err := c.rule.Step(e.Number); err == nil && !needs.Has(step) {
 			c.found("annotation-without-effect", path,
 				fmt.Sprintf("The approval %s has no effect: %s is %q.", short(e.String()), settings.ApproveAnnotation,
 					short(needed)))

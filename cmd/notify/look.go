@@ -39,7 +39,7 @@ func (n *Notifier) look(ctx context.Context) {
 	for _, set := range n.Known.Sets() {
 		uid := types.UID(set.UID)
 		there[uid] = true
-		if !n.Gated(set.Namespace) || !set.RollingSync || len(set.Steps) == 0 || set.Deleting {
+		if !n.Gated(set.Namespace) || !set.Ordered() || set.Deleting {
 			continue
 		}
 		name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}

@@ -54,7 +54,7 @@ func (e *Explanation) conditionLines(s screen.Screen) []string {
 func (j *judgment) starves() string {
 	asked := map[int]bool{}
 	for _, p := range j.Applications {
-		not, step := j.unmet[p.Name], policy.StepOf(j.Set.Steps, p.Application.Labels)
+		not, step := j.unmet[p.Name], j.Set.StepOf(p.Application.Labels)
 		if len(not) == 0 || asked[step] {
 			continue
 		}

@@ -116,7 +116,7 @@ func pausedBy(why string) (by string, at *metav1.Time) {
 // met are the conditions of the target's step that hold, of a sync with a decision and with conditions that do not
 // hold. A sync that is not to come, or is not judged by them, has neither.
 func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) []Condition {
-	step, c := policy.StepOf(in.ApplicationSet.Steps, in.Target.Labels), &in.Settings.Conditions
+	step, c := in.ApplicationSet.StepOf(in.Target.Labels), &in.Settings.Conditions
 	has := func(reason policy.Reason) bool {
 		return slices.ContainsFunc(not, func(d policy.Decision) bool { return d.Reason == reason })
 	}

@@ -45,7 +45,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 			j.failed[n.Application] = true
 		}
 	}
-	if !set.RollingSync || len(set.Steps) == 0 {
+	if !set.Ordered() {
 		if len(r.After) > 0 {
 			r.without = j.without()
 		}
@@ -78,7 +78,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	}
 	for _, p := range o.Applications {
 		r.sources = append(append(r.sources, p.Application.Compared...), p.Application.Ran...)
-		at := policy.StepOf(set.Steps, p.Application.Labels)
+		at := set.StepOf(p.Application.Labels)
 		if at < 0 {
 			r.Unselected = append(r.Unselected, p.Name)
 			continue
@@ -203,7 +203,7 @@ func (j *judgment) conditions(step int) []Condition {
 	var first *argocd.Projection
 	waits := false
 	for _, p := range j.Applications {
-		if policy.StepOf(j.Set.Steps, p.Application.Labels) != step || policy.NotCounted(j.Input, &p.Application) != "" {
+		if j.Set.StepOf(p.Application.Labels) != step || policy.NotCounted(j.Input, &p.Application) != "" {
 			continue
 		}
 		s := j.waiting[p.Name]

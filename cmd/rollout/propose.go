@@ -80,7 +80,7 @@ func Propose(o *outlook.Outlook, ask Ask, step int, revision string) (*Proposal,
 		}
 	}
 	apps := slices.DeleteFunc(slices.Clone(o.Applications), func(a *argocd.Projection) bool {
-		return policy.StepOf(set.Steps, a.Application.Labels) != step-1 || policy.NotCounted(o.Input, &a.Application) != ""
+		return set.StepOf(a.Application.Labels) != step-1 || policy.NotCounted(o.Input, &a.Application) != ""
 	})
 	if revision != "" {
 		return p.of(o, apps, ask, revision)

@@ -11,14 +11,14 @@ import (
 // Problem says what is wrong with an annotation, and what to do about it.
 type Problem struct{ Annotation, Text string }
 
-// Approvals are the approvals of an ApplicationSet with so many steps, and what is wrong with its annotations. An entry
-// without a stamp approves nothing.
-func Approvals(annotations map[string]string, steps int) (approvals []policy.Approval, problems []Problem) {
+// Approvals are the approvals of an ApplicationSet in its annotations, and what is wrong with these. An entry without a
+// stamp approves nothing.
+func Approvals(annotations map[string]string, set *policy.ApplicationSet) (approvals []policy.Approval, problems []Problem) {
 	text, has := annotations[Approved]
 	if !has {
 		return nil, nil
 	}
-	entries, wrong := Entries(text, steps)
+	entries, wrong := Entries(text, set)
 	for _, p := range wrong {
 		problems = append(problems, Problem{Approved, p})
 	}
@@ -37,8 +37,8 @@ func Approvals(annotations map[string]string, steps int) (approvals []policy.App
 	unstamped := 0
 	for _, e := range entries {
 		s, is := all[e]
-		if is {
-			approvals = append(approvals, policy.Approval{Step: e.Step, What: e.What, By: s.By, At: s.time()})
+		if step, err := set.Step(e.Number); is && err == nil {
+			approvals = append(approvals, policy.Approval{Step: step, What: e.What, By: s.By, At: s.time()})
 		} else if unstamped++; unstamped <= maxProblems {
 			problems = append(problems, Problem{
 				Approved, fmt.Sprintf("%s has no stamp in %s, and approves nothing: remove the entry, and then write it again",

@@ -163,7 +163,7 @@ func near(written, now time.Time) bool {
 func stepsOf(entries []Entry) string {
 	var steps []int
 	for _, e := range entries {
-		steps = append(steps, e.Step+1)
+		steps = append(steps, e.Number)
 	}
 	slices.Sort(steps)
 	steps = slices.Compact(steps)

@@ -39,23 +39,20 @@ const (
 	maxShown    = 60
 )
 
-// anySteps is the number of steps where nobody knows it.
-const anySteps = -1
-
 // Entry is one entry of Approved: it approves a step for what is about to be deployed.
 type Entry struct {
-	// Step is 0-based.
-	Step int
+	// Number is what people call the step by (policy.StepNumber).
+	Number int
 	// What is the text of policy.ApprovalOf.
 	What string
 }
 
-// String is the entry as it is written, with a 1-based step.
-func (e Entry) String() string { return strconv.Itoa(e.Step+1) + "@" + e.What }
+// String is the entry as it is written.
+func (e Entry) String() string { return strconv.Itoa(e.Number) + "@" + e.What }
 
 // Entries are the entries of the text of Approved that can be read, each once and in their order, and what is wrong
-// with the others. steps is how many steps the ApplicationSet has. It reads no more than mostRead.
-func Entries(text string, steps int) (entries []Entry, problems []string) {
+// with the others. set is nil where nobody knows which steps there are. It reads no more than mostRead.
+func Entries(text string, set *policy.ApplicationSet) (entries []Entry, problems []string) {
 	if strings.TrimSpace(text) == "" {
 		return nil, []string{"it is empty: remove the annotation, or write STEP@REVISION into it"}
 	}
@@ -65,7 +62,7 @@ func Entries(text string, steps int) (entries []Entry, problems []string) {
 			problems = append(problems, fmt.Sprintf("only the first %d entries are read", mostRead))
 			break
 		}
-		e, problem := entryOf(strings.TrimSpace(part), steps)
+		e, problem := entryOf(strings.TrimSpace(part), set)
 		switch {
 		case problem != nil:
 			if wrong++; wrong <= maxProblems {
@@ -89,7 +86,7 @@ func tooMany(text string) bool { return strings.Count(text, ",") >= maxEntries }
 var plainNumber = regexp.MustCompile(`^[1-9][0-9]{0,3}$`)
 
 // entryOf reads one entry. problem words what is wrong with it; nil if nothing is.
-func entryOf(text string, steps int) (e Entry, problem func() string) {
+func entryOf(text string, set *policy.ApplicationSet) (e Entry, problem func() string) {
 	number, what, found := strings.Cut(text, "@")
 	number, what = strings.TrimSpace(number), strings.TrimSpace(what)
 	says := func(format string, more ...any) func() string {
@@ -103,14 +100,17 @@ func entryOf(text string, steps int) (e Entry, problem func() string) {
 	case !plainNumber.MatchString(number):
 		return e, says("%q does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision")
 	}
-	step, err := strconv.Atoi(number)
-	if err != nil || steps != anySteps && step > steps {
-		return e, says("%q names step %s: name one of the ApplicationSet's steps, of which there are %d", number, steps)
+	n, err := strconv.Atoi(number)
+	if err == nil && set != nil {
+		_, err = set.Step(n)
+	}
+	if err != nil {
+		return e, says("%q: %s", err.Error())
 	}
 	if wrong := whatProblem(what); wrong != "" {
 		return e, says("%q %s", wrong)
 	}
-	return Entry{Step: step - 1, What: what}, nil
+	return Entry{Number: n, What: what}, nil
 }
 
 const (

@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // people have names that somebody could take for one another's.
@@ -76,9 +78,9 @@ func TestNobodyApprovesForAnother(t *testing.T) {
 			}
 			seen = append(seen, maps.Clone(s.stored))
 
-			approvals, _ := Approvals(s.stored, 3)
+			approvals, _ := Approvals(s.stored, ofSteps(3))
 			for _, a := range approvals {
-				author := s.authors[Entry{a.Step, a.What}]
+				author := s.authors[Entry{policy.StepNumber(a.Step), a.What}]
 				g.Expect(a.By).To(Equal(clean(author)), "%v", s.stored)
 				g.Expect(a.At).NotTo(BeTemporally(">", s.now.Add(2*tolerance)))
 				approved++
@@ -132,11 +134,11 @@ func drawAnnotations(r *rapid.T, s *story, seen []map[string]string, user string
 func drawStamps(r *rapid.T, s *story, user string) string {
 	forged := stamps{}
 	var order []Entry
-	for _, e := range []Entry{{2, commitA}, {2, "1.0"}} {
+	for _, e := range []Entry{{3, commitA}, {3, "1.0"}} {
 		if rapid.IntRange(0, 3).Draw(r, "forges") > 0 {
 			by := rapid.SampledFrom(append([]string{user}, people...)).Draw(r, "by")
 			at := s.now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, -time.Hour, time.Hour}).Draw(r, "at"))
-			forged[e] = stamp{Step: e.Step + 1, Of: e.What, By: clean(by), At: moment(at)}
+			forged[e] = stamp{Step: e.Number, Of: e.What, By: clean(by), At: moment(at)}
 			order = append(order, e)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 
 // stamp says who wrote an entry of Approved, and when. It is one element of the list in ApprovedBy.
 type stamp struct {
-	// Step is 1-based, as in Approved.
+	// Step is the number, as in Approved.
 	Step int    `json:"step"`
 	Of   string `json:"of"`
 	By   string `json:"by"`
 	At   string `json:"at"`
 }
 
-func (s stamp) entry() Entry { return Entry{Step: s.Step - 1, What: s.Of} }
+func (s stamp) entry() Entry { return Entry{Number: s.Step, What: s.Of} }
 
 // time is the zero time if it cannot be read.
 func (s stamp) time() time.Time { return momentOf(s.At) }
@@ -107,7 +107,7 @@ func (s stamps) written(order []Entry) string {
 
 // entriesOf are the entries of Approved that can be read, whatever steps there are.
 func entriesOf(annotations map[string]string) []Entry {
-	entries, _ := Entries(annotations[Approved], anySteps)
+	entries, _ := Entries(annotations[Approved], nil)
 	return entries
 }
 
@@ -140,7 +140,7 @@ func stamped(before, after map[string]string, user string, now time.Time) stamps
 		kept, has := old[e]
 		switch {
 		case added[e] && isName(user):
-			all[e] = stamp{Step: e.Step + 1, Of: e.What, By: clean(user), At: moment(now)}
+			all[e] = stamp{Step: e.Number, Of: e.What, By: clean(user), At: moment(now)}
 		case !added[e] && has:
 			all[e] = kept
 		}

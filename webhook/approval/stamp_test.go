@@ -92,7 +92,7 @@ func TestStampsAreBounded(t *testing.T) {
 	}
 	after := of(strings.Join(entries, ","), "")
 	after[ApprovedBy] = Stamped(nil, after, "alice", noon)[ApprovedBy]
-	approvals, problems := Approvals(after, 3)
+	approvals, problems := Approvals(after, ofSteps(3))
 	g.Expect(approvals).To(HaveLen(64))
 	g.Expect(problems).To(Equal([]Problem{
 		{Approved, "it has more than 64 entries, and the others approve nothing: remove those that are no longer needed"},
@@ -102,7 +102,7 @@ func TestStampsAreBounded(t *testing.T) {
 	fewer := of(strings.Join(entries[10:], ","), "")
 	fewer[ApprovedBy] = Stamped(after, fewer, "eve", noon)[ApprovedBy]
 	g.Expect(fewer[ApprovedBy]).NotTo(ContainSubstring("eve"))
-	approvals, _ = Approvals(fewer, 3)
+	approvals, _ = Approvals(fewer, ofSteps(3))
 	g.Expect(approvals).To(HaveLen(54))
 }
 
@@ -142,18 +142,18 @@ func TestPausedBy(t *testing.T) {
 func TestApprovals(t *testing.T) {
 	g := NewWithT(t)
 	approvals, problems := Approvals(of("3@"+commitA+",2@"+commitB+",9@"+commitA,
-		stampText(3, commitA, "bob", earlierText)+","+stampText(9, commitA, "bob", earlierText)), 3)
+		stampText(3, commitA, "bob", earlierText)+","+stampText(9, commitA, "bob", earlierText)), ofSteps(3))
 	g.Expect(approvals).To(HaveLen(1))
 	g.Expect(approvals[0].Step).To(Equal(2))
 	g.Expect(approvals[0].What).To(Equal(commitA))
 	g.Expect(approvals[0].By).To(Equal("bob"))
 	g.Expect(approvals[0].At).To(BeTemporally("==", time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)))
 	g.Expect(problems).To(Equal([]Problem{
-		{Approved, `"9@` + commitA + `" names step 9: name one of the ApplicationSet's steps, of which there are 3`},
+		{Approved, `"9@` + commitA + `": there is no step 9: the ApplicationSet has the steps 1 to 3`},
 		{Approved, "2@" + commitB + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again"},
 	}))
 
-	approvals, problems = Approvals(map[string]string{Approved: "3@" + commitA, ApprovedBy: "{"}, 3)
+	approvals, problems = Approvals(map[string]string{Approved: "3@" + commitA, ApprovedBy: "{"}, ofSteps(3))
 	g.Expect(approvals).To(BeEmpty())
 	g.Expect(problems).To(Equal([]Problem{
 		{ApprovedBy, "it is not the JSON that stepgate writes: remove both annotations, and approve again"},
@@ -161,11 +161,11 @@ func TestApprovals(t *testing.T) {
 
 	approvals, problems = Approvals(map[string]string{
 		Approved: "3@" + commitA, ApprovedBy: strings.Repeat(" ", 130<<10),
-	}, 3)
+	}, ofSteps(3))
 	g.Expect(approvals).To(BeEmpty())
 	g.Expect(problems).To(HaveLen(1))
 
-	approvals, problems = Approvals(of("", stampText(3, commitA, "bob", earlierText)), 3)
+	approvals, problems = Approvals(of("", stampText(3, commitA, "bob", earlierText)), ofSteps(3))
 	g.Expect(approvals).To(BeEmpty(), "a stamp alone approves nothing")
 	g.Expect(problems).To(BeEmpty())
 }

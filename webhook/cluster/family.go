@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -89,7 +88,7 @@ func (f *family) remove(o *member) {
 
 // keepSteps gives all Applications their steps of an ApplicationSet.
 func (f *family) keepSteps(set *policy.ApplicationSet, now time.Time) {
-	sameSteps := f.set != nil && reflect.DeepEqual(f.set.Steps, set.Steps)
+	sameSteps := f.set != nil && f.set.SameSteps(set)
 	if f.set != nil && !sameSteps {
 		f.joined = now
 	}

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"maps"
-	"reflect"
 	"sync"
 	"time"
 
@@ -312,7 +311,7 @@ func (s *Histories) History(set *policy.ApplicationSet, changed, compared uint64
 	}
 	f.arraysShared, f.namesShared = true, true
 	names, all, inSteps, joined, now := f.names, f.members, f.siblings, f.joined, s.clock.Now()
-	sameSteps := f.set != nil && reflect.DeepEqual(f.set.Steps, set.Steps)
+	sameSteps := f.set != nil && f.set.SameSteps(set)
 	if f.set != nil && !sameSteps {
 		joined = now
 	}

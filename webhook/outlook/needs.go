@@ -108,8 +108,7 @@ func (o *Outlook) Roots(p *argocd.Projection, d policy.Decision, unmet []policy.
 // counts reports whether an Application is in a step, or waits without one, and holds others up.
 func (o *Outlook) counts(p *argocd.Projection) bool {
 	a := &p.Application
-	return policy.NotCounted(o.Input, a) == "" &&
-		(!o.Set.RollingSync || len(o.Set.Steps) == 0 || policy.StepOf(o.Set.Steps, a.Labels) >= 0)
+	return policy.NotCounted(o.Input, a) == "" && (!o.Set.Ordered() || o.Set.StepOf(a.Labels) >= 0)
 }
 
 // name is "namespace/name"; empty for an Application that is in no ApplicationSet.
@@ -344,7 +343,7 @@ func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy
 	at := o.known.Application(name)
 	if b.Step < 0 && at != nil {
 		if of = w.outlook(o, at); of != nil {
-			own.Step = policy.StepOf(of.Set.Steps, at.Application.Labels) // as it is named where its own steps wait for it
+			own.Step = of.Set.StepOf(at.Application.Labels) // as it is named where its own steps wait for it
 		}
 	}
 	switch {

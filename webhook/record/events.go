@@ -277,8 +277,8 @@ func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReferen
 
 // startNote says that stepgate starts a sync, of what, and for how long it has waited if that was seen.
 func startNote(w *judge.Write, v judge.Verdict, over wait) string {
-	note := fmt.Sprintf("stepgate starts this sync of step %d of ApplicationSet %s to %s: it may start, and Argo CD has "+
-		"not started it", v.Step+1, v.ApplicationSet, policy.Revisions(w.Target.Wanted))
+	note := fmt.Sprintf("stepgate starts this sync of %s of ApplicationSet %s to %s: it may start, and Argo CD has "+
+		"not started it", policy.StepName(v.Step), v.ApplicationSet, policy.Revisions(w.Target.Wanted))
 	if over.took > 0 {
 		note += fmt.Sprintf(". It has waited for %s", max(over.took, time.Second).Round(time.Second))
 		if over.names != "" {
@@ -290,7 +290,7 @@ func startNote(w *judge.Write, v judge.Verdict, over wait) string {
 
 // releaseNote says that a sync may start, and why only now.
 func releaseNote(v judge.Verdict, over wait) string {
-	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet,
+	note := fmt.Sprintf("%s of ApplicationSet %s may sync now: it has waited for %s", policy.StepName(v.Step), v.ApplicationSet,
 		max(over.took, time.Second).Round(time.Second))
 	if over.names != "" {
 		note += ", last for " + over.names

@@ -87,7 +87,7 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	for _, set := range e.known.Sets() {
-		if !set.RollingSync || len(set.Steps) == 0 || !e.scope.Gated(set.Namespace) {
+		if !set.Ordered() || !e.scope.Gated(set.Namespace) {
 			continue
 		}
 		exempt, _ := e.parser.Exemptions(set)

@@ -102,7 +102,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		return // nobody has asked for it yet
 	}
 	l.lookAfter(reconcileEvery)
-	if d.Outcome == policy.Deny && d.Step > policy.StepOf(set.Steps, p.Application.Labels) {
+	if d.Outcome == policy.Deny && d.Step > set.StepOf(p.Application.Labels) {
 		l.lookAfter(policy.SettlingTime) // the step that it has left counts no longer than that
 	}
 	if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {

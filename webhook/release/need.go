@@ -159,7 +159,7 @@ func unproven(
 		if !ok || proven(&p.Application, past.Past(p.Name).Completions) {
 			continue
 		}
-		if at := policy.StepOf(set.Steps, p.Application.Labels); 0 <= at && at < step {
+		if at := set.StepOf(p.Application.Labels); 0 <= at && at < step {
 			after, within := shownAfter(&p.Application, missing)
 			all = append(all, need{
 				app: nameOf(p), step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,

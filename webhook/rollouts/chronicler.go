@@ -54,7 +54,7 @@ func (c *Chronicler) Next(set *argocd.ApplicationSet, before []byte) (after []by
 			Rollouts: []ledger.Rollout{},
 		}
 	}
-	if !set.RollingSync || len(set.Steps) == 0 {
+	if !set.Ordered() {
 		return before, func() {}, nil
 	}
 	n := &next{Log: log, o: outlook.New(c.judge, set, c.known, c.view), now: now}

@@ -30,7 +30,7 @@ type member struct {
 
 func (n *next) look() {
 	for _, p := range n.o.Applications {
-		if step := policy.StepOf(n.o.Set.Steps, p.Application.Labels); step >= 0 &&
+		if step := n.o.Set.StepOf(p.Application.Labels); step >= 0 &&
 			policy.NotCounted(n.o.Input, &p.Application) == "" {
 			n.members = append(n.members, member{p, step})
 		}

@@ -23,10 +23,10 @@ const all = "all"
 // reading counts: every step is paused, waits for its soak time until that is repaired, or needs an approval; no
 // Application may fail.
 func (a *annotations) conditions(fourEyes bool) policy.Conditions {
-	c, steps := policy.Conditions{FourEyes: fourEyes}, len(a.of.Steps)
+	c, set := policy.Conditions{FourEyes: fourEyes}, &a.of.ApplicationSet
 	if text, ok := a.get(PauseAnnotation); ok {
 		var err error
-		c.Paused, c.PausedWhy, err = ParsePause(text, steps)
+		c.Paused, c.PausedWhy, err = ParsePause(text, set)
 		if by := a.of.Annotations.Text(PausedByAnnotation); by != "" {
 			c.PausedWhy = strings.TrimPrefix(c.PausedWhy+", by "+by, ", ")
 		}
@@ -34,14 +34,14 @@ func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 	}
 	if text, ok := a.get(SoakAnnotation); ok {
 		var err error
-		c.Soak, err = parseSoak(text, steps)
+		c.Soak, err = parseSoak(text, set)
 		a.note(SoakAnnotation, err)
 	}
 	if text, ok := a.get(ApproveAnnotation); ok {
 		var err error
-		c.Approve, err = parseSteps(text, steps)
+		c.Approve, err = parseSteps(text, set)
 		a.note(ApproveAnnotation, err)
-		approved, problems := approval.Approvals(a.of.Annotations.Texts(), steps)
+		approved, problems := approval.Approvals(a.of.Annotations.Texts(), set)
 		c.Approved = approved
 		for _, p := range problems {
 			a.note(p.Annotation, errors.New(p.Text))
@@ -57,9 +57,9 @@ func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 
 // ParsePause reads the steps that are paused, and why if a colon and a reason follow, such as "3,4: INC-1". On any other
 // text it returns all steps, and the text as the reason.
-func ParsePause(text string, steps int) (paused policy.Steps, why string, err error) {
+func ParsePause(text string, set *policy.ApplicationSet) (paused policy.Steps, why string, err error) {
 	named, why, explained := strings.Cut(text, ":")
-	if paused, err = parseSteps(named, steps); err != nil {
+	if paused, err = parseSteps(named, set); err != nil {
 		why = text
 	}
 	if err != nil && !explained && strings.Contains(strings.TrimSpace(text), " ") {
@@ -69,14 +69,14 @@ func ParsePause(text string, steps int) (paused policy.Steps, why string, err er
 }
 
 // parseSteps reads "all", or the numbers of steps, such as "3,4". On any other text it returns all of them.
-func parseSteps(text string, steps int) (policy.Steps, error) {
+func parseSteps(text string, set *policy.ApplicationSet) (policy.Steps, error) {
 	everything := policy.Steps{All: true}
 	if strings.TrimSpace(text) == all {
 		return everything, nil
 	}
 	var some policy.Steps
 	for part := range strings.SplitSeq(text, ",") {
-		step, err := parseStep(part, steps)
+		step, err := parseStep(part, set)
 		if err != nil {
 			return everything, err
 		}
@@ -85,22 +85,20 @@ func parseSteps(text string, steps int) (policy.Steps, error) {
 	return some, nil
 }
 
-// parseStep reads the number of a step, which is 1-based, and returns the 0-based one.
-func parseStep(text string, steps int) (int, error) {
-	step, err := strconv.Atoi(strings.TrimSpace(text))
+// parseStep reads the number of a step, and returns the 0-based step.
+func parseStep(text string, set *policy.ApplicationSet) (int, error) {
+	number, err := strconv.Atoi(strings.TrimSpace(text))
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf(`%.50q is not a step: write "all", or numbers such as "2,3"`, text)
-	case steps == 0:
+	case len(set.Steps) == 0:
 		return 0, errors.New("the ApplicationSet has no steps: add spec.strategy.rollingSync.steps, or remove the annotation")
-	case step < 1 || step > steps:
-		return 0, fmt.Errorf("there is no step %d: the ApplicationSet has the steps 1 to %d", step, steps)
 	}
-	return step - 1, nil
+	return set.Step(number)
 }
 
 // parseSoak reads a time for all steps after the first, such as "30m", or times for some of them, such as "3=1h,4=24h".
-func parseSoak(text string, steps int) (policy.Soak, error) {
+func parseSoak(text string, set *policy.ApplicationSet) (policy.Soak, error) {
 	unreadable := policy.Soak{Unreadable: true}
 	if !strings.Contains(text, "=") {
 		every, err := parseSoakTime(text)
@@ -112,7 +110,7 @@ func parseSoak(text string, steps int) (policy.Soak, error) {
 	soak := policy.Soak{Of: map[int]time.Duration{}}
 	for part := range strings.SplitSeq(text, ",") {
 		number, value, _ := strings.Cut(part, "=")
-		step, err := parseStep(number, steps)
+		step, err := parseStep(number, set)
 		if err != nil {
 			return unreadable, err
 		}
@@ -120,7 +118,7 @@ func parseSoak(text string, steps int) (policy.Soak, error) {
 			return unreadable, errors.New("step 1 has no earlier step that could soak: name a later one")
 		}
 		if _, twice := soak.Of[step]; twice {
-			return unreadable, fmt.Errorf("step %d is named twice", step+1)
+			return unreadable, fmt.Errorf("%s is named twice", policy.StepName(step))
 		}
 		if soak.Of[step], err = parseSoakTime(value); err != nil {
 			return unreadable, err

@@ -80,7 +80,7 @@ func (a *annotations) parseVerify(text string, allowed []string) (all []Verifica
 			!slices.Contains(allowed, AnyNamespace):
 			return nil, fmt.Errorf("namespace %q may not be named (config.verify.namespaces)", v.Namespace)
 		case slices.ContainsFunc(all, func(o Verification) bool { return o.Verification == v.Verification }):
-			return nil, fmt.Errorf("%.100q is named twice for step %d", v.Object, v.Step+1)
+			return nil, fmt.Errorf("%.100q is named twice for %s", v.Object, policy.StepName(v.Step))
 		}
 		all, conditions = append(all, v), append(conditions, condition)
 	}
@@ -105,7 +105,7 @@ func (a *annotations) parseVerification(entry string) (v Verification, condition
 	if !ok {
 		return v, "", fmt.Errorf("%.100q has no step: %s", entry, howToVerify)
 	}
-	if v.Step, err = parseStep(number, len(a.of.Steps)); err != nil {
+	if v.Step, err = parseStep(number, &a.of.ApplicationSet); err != nil {
 		return v, "", err
 	}
 	rest, condition, _ = strings.Cut(rest, " if ")

@@ -136,7 +136,7 @@ func Patch(app *argo.Application, set *argo.ApplicationSet, s release.Start) ([]
 	case !s.Altered && (argocd.HasRun(app, revisions) || !s.Asked && argocd.HasDeployed(app, revisions)):
 		return nil, ErrNeedless
 	}
-	why := fmt.Sprintf("step %d of ApplicationSet %s may sync, and Argo CD has not started it", s.Step+1,
+	why := fmt.Sprintf("%s of ApplicationSet %s may sync, and Argo CD has not started it", policy.StepName(s.Step),
 		policy.ClientText(set.Namespace+"/"+set.Name))
 	return json.Marshal(map[string]any{
 		"metadata":  map[string]string{"resourceVersion": s.ResourceVersion},
