@@ -168,7 +168,7 @@ unit: ## Unit tests, the fuzz seeds and property tests with few draws; what serv
 
 .PHONY: integration
 integration: tools ## `stepgate-webhook serve` as a process, on a real etcd and kube-apiserver
-	go test -count=1 -timeout 20m ./test/integration
+	go test -count=1 -timeout 20m -parallel 4 ./test/integration
 
 .PHONY: chart-test
 chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Helm and cert-manager's controllers

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,7 +80,8 @@ func TestAfter(t *testing.T) {
 	})
 }
 
-// TestTracks lets a commit that breaks one of two apps land in all steps, where stepgate starts what is due.
+// TestTracks lets a commit that breaks one of two apps land in all steps, where stepgate starts what is due. With tracks, an
+// ApplicationSet comes after the one that is called apart: of it, each app waits for the same app.
 func TestTracks(t *testing.T) {
 	about := report.Suite{
 		Name: "e2e-tracks", Title: "a commit that breaks one of two apps in its first step (`stepgate.io/track`)",
@@ -90,7 +92,7 @@ func TestTracks(t *testing.T) {
 		for _, name := range []string{"together", "apart"} {
 			want := map[string][]string{
 				"together": {"together-a-1", "together-b-1"},
-				"apart":    {"apart-a-1", "apart-a-2", "apart-a-3", "apart-b-1"},
+				"apart":    {"apart-a-1", "apart-a-2", "apart-a-3", "apart-b-1", "behind-a-1"},
 			}[name]
 			deployed, not, problem := s.playTracks(ctx, name, want)
 			if problem != nil {
@@ -117,24 +119,28 @@ func (s *suite) playTracks(ctx context.Context, name string, want []string) (dep
 	files := func(version string) map[string]string {
 		all := map[string]string{}
 		names = nil
-		for _, app := range []string{"a", "b"} {
-			for step := range 3 {
-				member, health := fmt.Sprintf("%s-%s-%d", name, app, step+1), "Healthy"
-				if version == "2" && app == "b" && step == 0 {
-					health = "Degraded"
-				}
-				names = append(names, member)
-				all[member+"/configmap.yaml"] = fmt.Sprintf(
-					"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n  health: %s\n", member, version, health)
+		for _, member := range trackMembers(name) {
+			health := "Healthy"
+			if version == "2" && member == name+"-b-1" {
+				health = "Degraded"
 			}
+			names = append(names, member)
+			all[member+"/configmap.yaml"] = fmt.Sprintf(
+				"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n  health: %s\n", member, version, health)
 		}
 		return all
 	}
 	if _, err := repo.Commit(argocd.Main, files("1")); err != nil {
 		return nil, nil, err
 	}
-	if err := s.Admin.Create(ctx, tracks(name, repo.URL, names)); err != nil {
-		return nil, nil, err
+	for _, set := range []string{name, "behind"} {
+		own := slices.DeleteFunc(slices.Clone(names), func(member string) bool { return !strings.HasPrefix(member, set+"-") })
+		if len(own) == 0 {
+			continue
+		}
+		if err := s.Admin.Create(ctx, tracks(set, repo.URL, own)); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := s.untilChain(ctx, starting, names, func(o observer.Observation) bool {
 		return o.Synced && o.Health == "Healthy" && !o.OperationSet
@@ -172,11 +178,28 @@ func (s *suite) playTracks(ctx context.Context, name string, want []string) (dep
 	return deployed, not, problem
 }
 
-// tracks is an ApplicationSet of three steps of two apps. The one that is called apart has a track for each app.
+// trackMembers are the names of all Applications of a rollout by tracks.
+func trackMembers(name string) (members []string) {
+	for _, app := range []string{"a", "b"} {
+		for step := range 3 {
+			members = append(members, fmt.Sprintf("%s-%s-%d", name, app, step+1))
+		}
+	}
+	if name == "apart" {
+		members = append(members, "behind-a-1", "behind-b-1")
+	}
+	return members
+}
+
+// tracks is an ApplicationSet of three steps of two apps. The one that is called apart has a track for each app, and so has
+// the one that is called behind, which comes after it.
 func tracks(name, url string, names []string) *argo.ApplicationSet {
 	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: string(starting), Name: name}}
-	if name == "apart" {
+	switch name {
+	case "apart":
 		set.Annotations = map[string]string{settings.TrackAnnotation: "app"}
+	case "behind":
+		set.Annotations = map[string]string{settings.TrackAnnotation: "app", settings.AfterAnnotation: "apart"}
 	}
 	list, rollout := &argo.ListGenerator{}, &argo.ApplicationSetRolloutStrategy{}
 	for _, member := range names {

@@ -84,6 +84,7 @@ func (r *rollout) deployment(flags ...string) {
 
 // TestTheCommandLineAgreesWithTheGate asks both about the same syncs, by the same writers, while a rollout goes on.
 func TestTheCommandLineAgreesWithTheGate(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t)
 	r.deployment("--spec-settling=0")
 	for _, stage := range []struct {
@@ -149,6 +150,7 @@ func (r *rollout) agreesAboutUsers(env string) {
 
 // TestGetAndWait watches a rollout to its end.
 func TestGetAndWait(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t)
 	a := r.ask("get")
 	r.Expect(a).To(Equal(answer{
@@ -218,6 +220,7 @@ func TestTheCandidatesAreThoseOfTheGate(t *testing.T) {
 
 // TestWaitOnATerminal shows one line, which says at the end that the rollout is complete.
 func TestWaitOnATerminal(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t)
 	command, _ := r.command("wait", "app/engineering-qa-guestbook")
 	command.Env = append(os.Environ(), "TERM=xterm")

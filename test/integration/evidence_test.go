@@ -26,6 +26,7 @@ import (
 )
 
 // verified annotates the ApplicationSet, and lets stepgate read Jobs, and a kind that does not exist, as the chart would.
+// What is created from then on is younger than the specs of the Applications, in the seconds that objects have.
 func (r *rollout) verified(verify string) {
 	r.t.Helper()
 	meta := metav1.ObjectMeta{Name: "verify-" + r.namespace}
@@ -37,6 +38,8 @@ func (r *rollout) verified(verify string) {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: r.replica.Name, Name: r.replica.Name}},
 	})).To(Succeed())
 	r.verify(verify)
+	created := r.app("qa").CreationTimestamp
+	r.Eventually(time.Now).Should(BeTemporally(">=", created.Add(time.Second)))
 }
 
 // verify annotates the ApplicationSet.

@@ -49,6 +49,7 @@ func (r *rollout) askedMeanwhile() string {
 }
 
 func TestAnEarlyWriteIsHeldAndReleased(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t)
 	r.pending("prod")
 	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) {
@@ -103,6 +104,7 @@ func TestAPilotIsHeldReleasedAndPinned(t *testing.T) {
 // TestAReplicaReleasesWhatAnotherOneHeld ends the replica that held the sync: what waits is in the cluster, not in its
 // memory.
 func TestAReplicaReleasesWhatAnotherOneHeld(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t)
 	r.pending("prod")
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())

@@ -14,7 +14,8 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// shared is for all tests: starting it takes seconds, and every test has namespaces of its own.
+// shared is for all tests: starting it takes seconds, and every test has namespaces of its own. Those tests run side by
+// side that wait most of their time.
 var shared *environment.Environment
 
 func TestMain(m *testing.M) {

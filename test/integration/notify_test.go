@@ -58,10 +58,15 @@ func newPeople(t *testing.T) *people {
 	return newPeopleWith(t, installed.Options{})
 }
 
+// told has one test at a time tell people: they share the ConfigMap and the Secret of Argo CD's notifications.
+var told sync.Mutex
+
 // newPeopleWith is newPeople with more that is installed, and more flags of the reporter.
 func newPeopleWith(t *testing.T, o installed.Options, args ...string) *people {
 	t.Helper()
 	o.Notifies = true
+	told.Lock()
+	t.Cleanup(told.Unlock)
 	p, g := &people{}, NewWithT(t)
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -151,6 +156,7 @@ func (p *people) restart() {
 // killed in between. After each restart somebody else subscribes. Who was told before is not told again, and that the
 // new one is told shows that stepgate has looked.
 func TestPeopleAreTold(t *testing.T) {
+	t.Parallel()
 	p := newPeople(t)
 	p.annotate(map[string]string{settings.ApproveAnnotation: "3"})
 	p.subscribe("alice")

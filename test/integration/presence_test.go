@@ -159,6 +159,7 @@ func (f *faces) starts() error { return f.sync(cluster.Human, "prod", client.Dry
 // TestEveryFaceSaysThatNothingIsHeld where no gate answers, and in audit mode: the command line, the dashboard, Argo CD's
 // UI and messages. Then the gate is back, and each says that again. Nobody is told twice because it was gone.
 func TestEveryFaceSaysThatNothingIsHeld(t *testing.T) {
+	t.Parallel()
 	f := newFaces(t)
 	f.SetDefaultEventuallyTimeout(time.Minute)
 	none := "nothing is held or denied: "
@@ -208,6 +209,7 @@ func TestEveryFaceSaysThatNothingIsHeld(t *testing.T) {
 
 // TestEveryFaceSaysThatAllIsRefused where no replica is there and the gate fails closed.
 func TestEveryFaceSaysThatAllIsRefused(t *testing.T) {
+	t.Parallel()
 	f := newFaces(t)
 	f.SetDefaultEventuallyTimeout(time.Minute)
 	f.undeploy(admissionv1.Fail)
@@ -223,6 +225,7 @@ func TestEveryFaceSaysThatAllIsRefused(t *testing.T) {
 
 // TestWhoMayNotReadSaysNothingNew: the reporter has lost its rights, and the gate is gone. Nobody is told that there is none.
 func TestWhoMayNotReadSaysNothingNew(t *testing.T) {
+	t.Parallel()
 	f := newFaces(t)
 	f.SetDefaultEventuallyTimeout(time.Minute)
 	f.Eventually(func(g Gomega) { g.Expect(f.inUI(g).Rollout.Exempt).To(BeEmpty()) }).Should(Succeed())

@@ -71,6 +71,7 @@ func TestABypassIsNeverSilent(t *testing.T) {
 
 // TestWhatAnApplicationSetSwitchesOffIsShown as long as it is off, and only what is permitted has an effect.
 func TestWhatAnApplicationSetSwitchesOffIsShown(t *testing.T) {
+	t.Parallel()
 	in := func(after time.Duration) string { return time.Now().Add(after).Format(time.RFC3339) }
 	r := newRollout(t, "--allowed-annotations=stepgate.io/mode,stepgate.io/bypass,stepgate.io/exclude")
 	for kind, annotations := range map[string]map[string]string{
@@ -91,6 +92,7 @@ func TestWhatAnApplicationSetSwitchesOffIsShown(t *testing.T) {
 
 // TestANamespaceThatIsSwitchedOffIsShown as long as it has the label.
 func TestANamespaceThatIsSwitchedOffIsShown(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t)
 	namespace := &corev1.Namespace{}
 	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKey{Name: r.namespace}, namespace)).To(Succeed())

@@ -18,6 +18,7 @@ import (
 )
 
 func TestSIGTERMDrains(t *testing.T) {
+	t.Parallel()
 	r := newRollout(t, "--shutdown-delay=20s")
 	r.Expect(r.replica.Ready(r.ctx)).To(Succeed())
 

@@ -100,6 +100,7 @@ func TestSlotsOfThreeReplicas(t *testing.T) {
 // TestAStrangerKeepsNoSlot asks past the API server, again and again, about syncs that nobody writes. dev still gets the
 // only slot of step 1: at once if the Application is made up, and else within 10 s of the last request.
 func TestAStrangerKeepsNoSlot(t *testing.T) {
+	t.Parallel()
 	r := newRolloutWith(t, installed.Options{KeepsMaxUpdate: true})
 	before, one := r.Set.DeepCopy(), intstr.FromInt32(1)
 	r.Set.Spec.Strategy.RollingSync.Steps[0].MaxUpdate = &one
