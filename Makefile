@@ -145,7 +145,7 @@ generate: $(BIN)/helm ## Write the files that follow from the code and the chart
 # network, the other one compiles. Then three at a time: one that computes beside two that wait for API servers and controllers. make begins
 # them in this order.
 .PHONY: test
-test: formatted ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
+test: formatted ## Everything to run before you push (20 minutes when warm): the suites of the next section, and the demo
 	@$(MAKE) -j3 --output-sync=target --no-print-directory tools libraries
 	@$(MAKE) -j3 --output-sync=target --no-print-directory unit chart-test integration lint generated simulate-short e2e-short demo
 	@echo "==> make test: passed"
