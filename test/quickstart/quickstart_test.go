@@ -171,3 +171,27 @@ func TestTheSample(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), text)
 	}
 }
+
+// Where a program is missing, the script says which one, and has called none: kind, kubectl and helm leave a file.
+func TestAMissingProgramIsNamed(t *testing.T) {
+	g, bin := NewWithT(t), t.TempDir()
+	for _, name := range []string{"bash", "dirname"} {
+		path, err := exec.LookPath(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.Symlink(path, filepath.Join(bin, name))).To(Succeed())
+	}
+	for _, name := range []string{"kind", "kubectl", "helm"} {
+		text := "#!/bin/sh\n: >" + bin + "/called\n"
+		g.Expect(os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755)).To(Succeed())
+	}
+	for _, step := range []string{"all", "cluster", "install"} {
+		command := exec.CommandContext(t.Context(), filepath.Join(bin, "bash"), "test/quickstart/quickstart.sh", step)
+		command.Dir, command.Env = shared.Root, []string{"PATH=" + bin}
+		text, err := command.CombinedOutput()
+		g.Expect(err).To(HaveOccurred())
+		g.Expect(command.ProcessState.ExitCode()).To(Equal(2), string(text))
+		g.Expect(string(text)).To(Equal(
+			"quickstart: docker is missing: install it. docs/quickstart.md says what you need\n"), step)
+		g.Expect(filepath.Join(bin, "called")).NotTo(BeAnExistingFile(), step)
+	}
+}
