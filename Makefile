@@ -18,16 +18,17 @@ COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 SUITES := integration chart dashboard pages faults soak image plugin quickstart release vulncheck extension
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
 VIRTUAL := cmd/simulation test/simulation/random test/simulation/proof cmd/simulate
-# The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
+# The version of Argo CD that the suites run, the oldest and the newest one: CI runs a shorter form of e2e with those. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs. v3.6.1 has flags of its own: see
 # test/results/README.md.
 ARGOCD_VERSION ?= v3.5.7
 ARGOCD_OLDEST := v3.2.12
+ARGOCD_NEWEST := v3.6.1
 ARGOCD_VERSIONS ?= v3.5.7 v3.4.13 v3.2.12
 ARGOCD_BINARIES = $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%)
 # The scenarios of `make e2e-short`: both start out of order without stepgate, or e2e fails.
 SHORT_SCENARIOS := commit-prod-qa-dev,nine
-# The scenarios of `make e2e-oldest`.
+# The scenarios of `make e2e-oldest` and `make e2e-newest`.
 OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-commit,wait-pause
 # Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION.
 KUBERNETES ?= $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod))
@@ -63,7 +64,7 @@ EXTENSION ?= $(BIN)
 VULNDB ?= https://vuln.go.dev
 VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook ./cmd/stepgate-reporter
 # The parts of `make test-all`: CI runs them side by side.
-PARTS := test test-argocd test-oldest test-faults test-random test-release
+PARTS := test test-argocd test-versions test-faults test-random test-release
 # The parts of the rule that CI takes out of the simulation.
 CONTROL_QUICK := A5,NamedPin,AutomatedSources,Unrecorded,Evidence,After
 # More flags: of bin/bench (-h lists them), and of go test for e2e, for the nodes and for the faults, such as -run 'F4_|F7_'.

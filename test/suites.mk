@@ -5,8 +5,8 @@
 .PHONY: test-argocd
 test-argocd: demo-argocd quickstart e2e-quick e2e-beside-quick ## Some rollouts of every kind on the real Argo CD
 
-.PHONY: test-oldest
-test-oldest: e2e-oldest ## A few of them on the oldest Argo CD
+.PHONY: test-versions
+test-versions: e2e-oldest e2e-newest ## A few of them on the oldest and on the newest Argo CD
 
 .PHONY: test-faults
 test-faults: faults-quick soak-quick bench-quick ## The short forms of faults, soak and benchmark
@@ -38,6 +38,11 @@ e2e-beside-quick: tools argocd-tools ## Some rollouts beside other programs that
 .PHONY: e2e-oldest
 e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) ## A few of these rollouts through the oldest Argo CD
 	$(E2E) TestRollouts -argocd $(ARGOCD_OLDEST) -quick -modes off,on -scenarios $(OLDEST_SCENARIOS) -liveness -automated -conditions $(E2E_FLAGS)
+
+# Its ApplicationSet controller waits 30 s after each change, unless it is told not to.
+.PHONY: e2e-newest
+e2e-newest: tools $(BIN)/argocd-$(ARGOCD_NEWEST) ## The same through the newest Argo CD
+	$(E2E) TestRollouts -argocd $(ARGOCD_NEWEST) -quick -modes off,on -scenarios $(OLDEST_SCENARIOS) -refresh-grace-period-seconds 0 $(E2E_FLAGS)
 
 .PHONY: faults-quick
 faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'

@@ -39,7 +39,7 @@ var shorter = map[string][]string{
 	"simulate": {
 		"HISTORIES=20000", "HISTORIES_36=5000", "CONDITIONS=5000", "TRAINS=1000", "EVIDENCE=1000", "CHAINS=1000",
 	},
-	"prove":            {"WITHIN=10m"},
+	"prove":            {"WITHIN=5m"}, // for each of four kinds of histories
 	"simulate-control": {"CONTROL_FLAGS=-parts A5,NamedPin,AutomatedSources,Unrecorded,Evidence,After"},
 }
 
