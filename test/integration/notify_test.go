@@ -33,6 +33,8 @@ import (
 // people are a server that some webhook services of Argo CD's notifications send to.
 type people struct {
 	*rollout
+	// names are those who subscribe in this test: reporters look at the rollouts of other tests, too.
+	names    []string
 	server   *httptest.Server
 	reporter *installed.Replica
 
@@ -40,11 +42,16 @@ type people struct {
 	got []string
 }
 
-// told are the messages that were received, as SERVICE: TEXT, sorted.
+// told are the messages to those who subscribe in this test, as SERVICE: TEXT, sorted.
 func (p *people) told() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Sorted(slices.Values(p.got))
+	all := slices.DeleteFunc(slices.Clone(p.got), func(message string) bool {
+		name, _, _ := strings.Cut(message, ": ")
+		return !slices.Contains(p.names, name)
+	})
+	slices.Sort(all)
+	return all
 }
 
 const peoplesToken = "s3cret-of-the-people"
@@ -52,22 +59,26 @@ const peoplesToken = "s3cret-of-the-people"
 // lookers are those who subscribe in TestEveryFaceSaysThatNothingIsHeld.
 var lookers = []string{"erin", "frank", "grace", "heidi"}
 
-// newPeople configures Argo CD's notifications: the services alice, bob, carol and dan, and the lookers.
+// newPeople configures Argo CD's notifications: the services alice, bob, carol and dan, and the lookers. The first ones are
+// those who subscribe.
 func newPeople(t *testing.T) *people {
 	t.Helper()
-	return newPeopleWith(t, installed.Options{})
+	return newPeopleWith(t, subscribers, installed.Options{})
 }
 
-// told has one test at a time tell people: they share the ConfigMap and the Secret of Argo CD's notifications.
-var told sync.Mutex
+// subscribers are those who subscribe in the other tests.
+var subscribers = []string{"alice", "bob", "carol", "dan"}
 
-// newPeopleWith is newPeople with more that is installed, and more flags of the reporter.
-func newPeopleWith(t *testing.T, o installed.Options, args ...string) *people {
+// telling has one test at a time tell people: they share the ConfigMap and the Secret of Argo CD's notifications.
+var telling sync.Mutex
+
+// newPeopleWith is newPeople with others who subscribe, more that is installed, and more flags of the reporter.
+func newPeopleWith(t *testing.T, names []string, o installed.Options, args ...string) *people {
 	t.Helper()
 	o.Notifies = true
-	told.Lock()
-	t.Cleanup(told.Unlock)
-	p, g := &people{}, NewWithT(t)
+	telling.Lock()
+	t.Cleanup(telling.Unlock)
+	p, g := &people{names: names}, NewWithT(t)
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		p.mu.Lock()
@@ -91,7 +102,7 @@ func newPeopleWith(t *testing.T, o installed.Options, args ...string) *people {
 			"template.argo-cd-s-that-is-not-ours": "message: '{{.app.metadata.name'",
 		},
 	}
-	for _, name := range append([]string{"alice", "bob", "carol", "dan"}, lookers...) {
+	for _, name := range slices.Concat(subscribers, lookers) {
 		config.Data["service.webhook."+name] = "url: " + p.server.URL + "/" + name +
 			"\nheaders:\n- name: Authorization\n  value: Bearer $people-token\n"
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,20 +48,13 @@ func newFaces(t *testing.T) *faces {
 	read, act := filepath.Join(dir, "read"), filepath.Join(dir, "act")
 	g.Expect(os.WriteFile(read, []byte(uiToken), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(act, []byte(uiActToken), 0o600)).To(Succeed())
-	f.people = newPeopleWith(t, installed.Options{UI: true, Acts: true}, "--ui-bind-address="+f.address,
+	f.people = newPeopleWith(t, lookers, installed.Options{UI: true, Acts: true}, "--ui-bind-address="+f.address,
 		"--ui-token-file="+read, "--ui-act-token-file="+act)
 	f.deployment("--spec-settling=0") // for the command line; what the Service stands for is another
 	f.annotate(map[string]string{settings.ApproveAnnotation: "3"})
 	f.done("dev")
 	f.done("qa")
 	return f
-}
-
-// told are the messages to those who look at this rollout: the subscribers of other tests have theirs here, too.
-func (f *faces) told() []string {
-	return slices.DeleteFunc(f.people.told(), func(message string) bool {
-		return !slices.ContainsFunc(lookers, func(name string) bool { return strings.HasPrefix(message, name+": ") })
-	})
 }
 
 // asked sends a request as argocd-server does, for who looks at prod, and reads the answer.
