@@ -290,8 +290,8 @@ func startNote(w *judge.Write, v judge.Verdict, over wait) string {
 
 // releaseNote says that a sync may start, and why only now.
 func releaseNote(v judge.Verdict, over wait) string {
-	note := fmt.Sprintf("%s of ApplicationSet %s may sync now: it has waited for %s", policy.StepName(v.Step), v.ApplicationSet,
-		max(over.took, time.Second).Round(time.Second))
+	note := fmt.Sprintf("%s of ApplicationSet %s may sync now: it has waited for %s", policy.StepName(v.Step),
+		v.ApplicationSet, max(over.took, time.Second).Round(time.Second))
 	if over.names != "" {
 		note += ", last for " + over.names
 	}
