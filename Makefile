@@ -30,8 +30,10 @@ ARGOCD_BINARIES = $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%)
 SHORT_SCENARIOS := commit-prod-qa-dev,nine
 # The scenarios of `make e2e-oldest` and `make e2e-newest`.
 OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-commit,wait-pause
-# Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION.
-KUBERNETES ?= $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod))
+# Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION. The oldest and the newest
+# one are run unless others are named.
+KUBERNETES_ALL := $(sort $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod)))
+KUBERNETES ?= $(firstword $(KUBERNETES_ALL)) $(lastword $(KUBERNETES_ALL))
 KUBE_APISERVERS = $(KUBERNETES:%=$(BIN)/kubernetes-%/kube-apiserver)
 KUBERNETES_SUITES ?=
 # The programs of a node and of its control plane: parts of Kubernetes, and of containerd.

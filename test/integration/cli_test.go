@@ -126,26 +126,29 @@ func TestTheCommandLineAgreesWithTheGate(t *testing.T) {
 	}
 }
 
-// agreesAboutUsers holds the text that the command line foretells against the one that a user gets.
+// agreesAboutUsers holds the text that the command line foretells against the one that a user gets. What a denial waits for
+// in the end is as the gate's watch has seen it last, which may be a moment ago.
 func (r *rollout) agreesAboutUsers(env string) {
 	r.t.Helper()
 	text, err := yaml.Marshal(guestbook.UserSync("jane"))
 	r.Expect(err).NotTo(HaveOccurred())
-	command, out := r.command("explain", "engineering-"+env+"-guestbook", "-o", "json", "--operation", "-", "--ask-gate")
-	command.Stdin = bytes.NewReader(text)
-	_ = command.Run()
-	var x show.Explanation
-	r.Expect(json.Unmarshal([]byte(out.String()), &x)).To(Succeed(), out.String())
-	err = r.update(cluster.Human, env, func(app *argo.Application) {
-		app.Operation = guestbook.UserSync("jane")
-	}, client.DryRunAll)
-	r.Expect(apierrors.IsForbidden(err)).To(Equal(x.Outcome == show.Refused))
-	if err != nil {
-		r.Expect(err.Error()).To(HaveSuffix("denied the request: " + x.Message))
-		r.Expect(x.Gate).To(And(HavePrefix("refused: "), HaveSuffix(x.Message)))
-	} else {
-		r.Expect(x.Gate).To(HavePrefix("let through"))
-	}
+	r.Eventually(func(g Gomega) {
+		command, out := r.command("explain", "engineering-"+env+"-guestbook", "-o", "json", "--operation", "-", "--ask-gate")
+		command.Stdin = bytes.NewReader(text)
+		_ = command.Run()
+		var x show.Explanation
+		g.Expect(json.Unmarshal([]byte(out.String()), &x)).To(Succeed(), out.String())
+		err := r.update(cluster.Human, env, func(app *argo.Application) {
+			app.Operation = guestbook.UserSync("jane")
+		}, client.DryRunAll)
+		g.Expect(apierrors.IsForbidden(err)).To(Equal(x.Outcome == show.Refused))
+		if err != nil {
+			g.Expect(err.Error()).To(HaveSuffix("denied the request: " + x.Message))
+			g.Expect(x.Gate).To(And(HavePrefix("refused: "), HaveSuffix(x.Message)))
+		} else {
+			g.Expect(x.Gate).To(HavePrefix("let through"))
+		}
+	}).Should(Succeed())
 }
 
 // TestGetAndWait watches a rollout to its end.
