@@ -147,18 +147,19 @@ func TestF49_ScrapesAndProbes(t *testing.T) {
 
 // TestF50_DearAnnotations sends ApplicationSets with a text in stepgate.io/after that took tens of seconds.
 func TestF50_DearAnnotations(t *testing.T) {
-	f := begin(t, "F50 64 clients of one address send stepgate.io/after with 60,000 names to one replica")
+	f := begin(t, "F50 32 clients of one address send stepgate.io/after with 60,000 names to one replica")
 	f.dear(settings.AfterAnnotation, names(60_000))
 }
 
 // TestF51_HugeAnnotations sends ApplicationSets with a text in stepgate.io/approved that took hundreds of MiB.
 func TestF51_HugeAnnotations(t *testing.T) {
-	f := begin(t, "F51 64 clients of one address send stepgate.io/approved with 3,400,000 entries to one replica")
+	f := begin(t, "F51 32 clients of one address send stepgate.io/approved with 3,400,000 entries to one replica")
 	f.dear(settings.ApprovedAnnotation, strings.Repeat("1,", 3_400_000))
 }
 
 // dear has clients of one address ask both webhooks of ApplicationSets about one with an annotation, and with little
-// time. They are more than a lane has memory for, and do not wait for the end.
+// time. They do not wait for the end. As many as these take all of two cores, and those of a huge annotation are more
+// than a lane has memory for.
 func (f *trial) dear(annotation, text string) {
 	f.Helper()
 	f.most = worstMemory
@@ -181,7 +182,7 @@ func (f *trial) dear(annotation, text string) {
 	}}
 	codes, mu := map[string]int{}, sync.Mutex{}
 	paths := []string{webhook.MutateApplicationSetPath, webhook.ValidateApplicationSetPath}
-	f.flood(briefly(), 64, func(ctx context.Context, i int) {
+	f.flood(briefly(), 32, func(ctx context.Context, i int) {
 		code := post(ctx, client, f.release.Replicas()[0], paths[i%2]+"?timeout=1s", body)
 		mu.Lock()
 		defer mu.Unlock()
