@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,9 +36,12 @@ func stepNames(steps []int) string {
 	return "steps " + strings.Join(numbers[:last], ", ") + " and " + numbers[last]
 }
 
-// Step returns the 0-based step that people call by a number. The error says what they may call.
+// Step returns the 0-based step that people call by a number in an annotation. The error says what they may write.
 func (set *ApplicationSet) Step(number int) (step int, err error) {
-	if number < 1 || number > len(set.Steps) {
+	switch {
+	case len(set.Steps) == 0:
+		return 0, errors.New("the ApplicationSet has no steps: add spec.strategy.rollingSync.steps, or remove the annotation")
+	case number < 1 || number > len(set.Steps):
 		return 0, fmt.Errorf("there is no step %d: the ApplicationSet has the steps 1 to %d", number, len(set.Steps))
 	}
 	return number - 1, nil

@@ -41,7 +41,7 @@ e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) ## A few of these rollouts thro
 
 # Its ApplicationSet controller waits 30 s after each change, unless it is told not to.
 .PHONY: e2e-newest
-e2e-newest: tools $(BIN)/argocd-$(ARGOCD_NEWEST) ## The same through the newest Argo CD
+e2e-newest: tools $(BIN)/argocd-$(ARGOCD_NEWEST) ## Four of these rollouts through the newest Argo CD
 	$(E2E) TestRollouts -argocd $(ARGOCD_NEWEST) -quick -modes off,on -scenarios $(OLDEST_SCENARIOS) -refresh-grace-period-seconds 0 $(E2E_FLAGS)
 
 .PHONY: faults-quick

@@ -64,7 +64,7 @@ type checker struct {
 	options Options
 	// compiler compiles expressions about any kind, also about those that the installation does not read yet.
 	compiler *expression.Compiler
-	// rule is what decisions need of the ApplicationSet, and steps are those of it.
+	// rule is the ApplicationSet as decisions see it, and steps are its steps.
 	rule  *policy.ApplicationSet
 	steps []policy.Step
 	// meant is the field of the strategy that is meant for rollingSync, if one is.

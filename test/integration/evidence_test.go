@@ -27,7 +27,7 @@ import (
 )
 
 // verified annotates the ApplicationSet, and lets stepgate read Jobs, and a kind that does not exist, as the chart would.
-// What is created from then on is younger than the specs of the Applications, in the seconds that objects have.
+// It returns once a second has passed since the Applications were created: evidence of the same second does not count.
 func (r *rollout) verified(verify string) {
 	r.t.Helper()
 	meta := metav1.ObjectMeta{Name: "verify-" + r.namespace}

@@ -47,7 +47,7 @@ var (
 	markOfAge = regexp.MustCompile(`^> \*\*Older than the code:\*\* [^\n]*\n\n`)
 )
 
-// Rows are those of the text of test/results/README.md.
+// Rows reads the table in the text of test/results/README.md.
 func Rows(readme string) (all []Row) {
 	for _, row := range recordRow.FindAllStringSubmatch(readme, -1) {
 		r := Row{Name: row[1], Link: row[2], ByHand: strings.HasPrefix(row[3], "nothing")}

@@ -62,6 +62,12 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestAnEntryWithoutSteps is told that there are none, and not that there are the steps 1 to 0.
+func TestAnEntryWithoutSteps(t *testing.T) {
+	_, problems := Entries("3@1.2.3", ofSteps(0))
+	NewWithT(t).Expect(problems).To(ConsistOf(HavePrefix(`"3@1.2.3": the ApplicationSet has no steps: add `)))
+}
+
 // ofSteps is an ApplicationSet of some steps.
 func ofSteps(n int) *policy.ApplicationSet {
 	return &policy.ApplicationSet{Steps: make([]policy.Step, min(max(n, 0), 10_000))}

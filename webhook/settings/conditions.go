@@ -88,11 +88,8 @@ func parseSteps(text string, set *policy.ApplicationSet) (policy.Steps, error) {
 // parseStep reads the number of a step, and returns the 0-based step.
 func parseStep(text string, set *policy.ApplicationSet) (int, error) {
 	number, err := strconv.Atoi(strings.TrimSpace(text))
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, fmt.Errorf(`%.50q is not a step: write "all", or numbers such as "2,3"`, text)
-	case len(set.Steps) == 0:
-		return 0, errors.New("the ApplicationSet has no steps: add spec.strategy.rollingSync.steps, or remove the annotation")
 	}
 	return set.Step(number)
 }
