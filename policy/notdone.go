@@ -37,5 +37,5 @@ func NotCounted(in Input, a *Application) string {
 // Siblings.
 func Missing(in Input) []Blocker {
 	in.Target = Target{}
-	return in.missing(len(in.ApplicationSet.Steps))
+	return in.missing(in.ApplicationSet.everyStep())
 }

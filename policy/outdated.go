@@ -18,7 +18,7 @@ var notReady = waiting{
 		}
 		d.NotBefore = in.proving()
 		d.Detail, d.Next = "it has just been synced, and has to be found Healthy before it goes on", justWait
-		return d, !d.NotBefore.IsZero() && in.wantsOther() && d.Step > 0 && d.Step+1 < len(in.ApplicationSet.Steps)
+		return d, !d.NotBefore.IsZero() && in.wantsOther() && d.Step > 0 && d.Step+1 < in.ApplicationSet.everyStep()
 	},
 }
 

@@ -18,14 +18,27 @@ type Expression struct {
 }
 
 // Ordered reports whether the ApplicationSet asks for an order.
-func (set *ApplicationSet) Ordered() bool { return set.RollingSync && len(set.Steps) > 0 }
+func (set *ApplicationSet) Ordered() bool { return set.Waves || set.RollingSync && len(set.Steps) > 0 }
 
-// StepOf returns the 0-based step of an Application with these labels, or -1 if it is in none.
-func (set *ApplicationSet) StepOf(labels map[string]string) int { return StepOf(set.Steps, labels) }
+// StepOf returns the 0-based step of an Application with these labels, or -1 if it is in none. By waves, each is in one.
+func (set *ApplicationSet) StepOf(labels map[string]string) int {
+	if set.Waves {
+		return waveOf(labels)
+	}
+	return StepOf(set.Steps, labels)
+}
+
+// everyStep is beyond the last step that an Application can be in.
+func (set *ApplicationSet) everyStep() int {
+	if set.Waves {
+		return WaveStep(MostWave) + 1
+	}
+	return len(set.Steps)
+}
 
 // SameSteps reports whether an Application is in the same step of both, whatever its labels are.
 func (set *ApplicationSet) SameSteps(other *ApplicationSet) bool {
-	return reflect.DeepEqual(set.Steps, other.Steps)
+	return set.Waves == other.Waves && reflect.DeepEqual(set.Steps, other.Steps)
 }
 
 // StepOf returns the 0-based number of the first step that selects the labels, or -1. An Application that two steps

@@ -63,6 +63,7 @@ var samples = map[string]string{
 	settings.ApprovedByAnnotation:  `[{"step":3,"of":"1.2.3","by":"alice","at":"2026-03-01T12:00:00Z"}]`,
 	settings.MaxFailuresAnnotation: "10%", settings.VerifyAnnotation: "3=jobs.batch?suite=smoke",
 	settings.AfterAnnotation: "infra,platform/base", settings.TrackAnnotation: "example.com/app",
+	settings.WavesAnnotation: "true", settings.MaxUpdateAnnotation: "10=25%,20=3",
 }
 
 // cost is the least processor time and memory that something took in some tries: whatever else the process does only adds

@@ -136,7 +136,7 @@ func later(sets map[types.UID]*argo.ApplicationSet, app *argo.Application) bool 
 	if owner == nil || sets[owner.UID] == nil || app.DeletionTimestamp != nil {
 		return false
 	}
-	return argocd.NewApplicationSet(sets[owner.UID]).StepOf(app.Labels) > 0
+	return argocd.NewApplicationSet(sets[owner.UID]).StepOf(argocd.Labels(app.Labels, app.Annotations)) > 0
 }
 
 // trial is an operation that asks the mutating webhook for its warning.

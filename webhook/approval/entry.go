@@ -83,7 +83,7 @@ func Entries(text string, set *policy.ApplicationSet) (entries []Entry, problems
 func tooMany(text string) bool { return strings.Count(text, ",") >= maxEntries }
 
 // plainNumber is a number as this package writes it. Two texts for one step would be two entries for one approval.
-var plainNumber = regexp.MustCompile(`^[1-9][0-9]{0,3}$`)
+var plainNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,7})$`)
 
 // entryOf reads one entry. problem words what is wrong with it; nil if nothing is.
 func entryOf(text string, set *policy.ApplicationSet) (e Entry, problem func() string) {

@@ -40,7 +40,7 @@ func TestEntries(t *testing.T) {
 		"no revision":                      {text: "3@ ", wantProblems: []string{`"3@" names no revision: write it after the @`}},
 		"a word for the step":              {text: "prod@" + commitA, wantProblems: []string{`"prod@` + commitA + `" does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision`}},
 		"a step with a zero before it":     {text: "03@1.2.3", wantProblems: []string{`"03@1.2.3" does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision`}},
-		"step 0":                           {text: "0@1.2.3", wantProblems: []string{`"0@1.2.3" does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision`}},
+		"step 0":                           {text: "0@1.2.3", wantProblems: []string{`"0@1.2.3": there is no step 0: the ApplicationSet has the steps 1 to 3`}},
 		"a step that does not exist":       {text: "4@1.2.3", wantProblems: []string{`"4@1.2.3": there is no step 4: the ApplicationSet has the steps 1 to 3`}},
 		"a short revision":                 {text: "3@78de5d3", wantProblems: []string{`"3@78de5d3" has a short revision: name all 40 characters`}},
 		"a short revision of digits":       {text: "3@1234567", wantProblems: []string{`"3@1234567" has a short revision: name all 40 characters`}},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -33,9 +34,12 @@ const (
 
 // known are the annotations that configure the gate, without their prefix. Another one is not let in.
 var known = sets.New(
-	"after", "approve", "approved", "approved-by", "bypass", "exclude", "max-failures", "mode", "pause", "paused-by",
-	"pin", "require", "soak", "track", "verify",
+	"after", "approve", "approved", "approved-by", "bypass", "exclude", "max-failures", "max-update", "mode", "pause", "paused-by",
+	"pin", "require", "soak", "track", "verify", "waves",
 )
+
+// argoCDs are those of Argo CD that are let in.
+var argoCDs = sets.New(argo.AnnotationKeyRefresh, common.AnnotationKeyAppSkipReconcile, synccommon.AnnotationSyncWave)
 
 // retired are annotations that there were, and what to write instead.
 var retired = map[string]string{ //nolint:gosec // a bypass is no password
@@ -54,12 +58,12 @@ type Annotations struct {
 	unreadable map[string]string
 }
 
-// ReadAnnotations lets those in that configure the gate, the one that asks Argo CD for a comparison, and the one that says
-// that nothing here compares the Application.
+// ReadAnnotations lets those in that configure the gate, the one that asks Argo CD for a comparison, the one that says that
+// nothing here compares the Application, and its sync wave.
 func ReadAnnotations(all map[string]string) (a Annotations) {
 	for name, text := range all {
 		short, ours := strings.CutPrefix(name, annotationPrefix)
-		if ours && known.Has(short) || name == argo.AnnotationKeyRefresh || name == common.AnnotationKeyAppSkipReconcile {
+		if ours && known.Has(short) || argoCDs.Has(name) {
 			a.let(name, text)
 		}
 		if form := retired[short]; ours && form != "" {

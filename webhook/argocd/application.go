@@ -202,5 +202,10 @@ func (a *Application) AutoSyncs() bool {
 // Content is what the Application deploys by its spec.
 func (a *Application) Content() Content { return ContentOf(a.spec()) }
 
+// labels are its labels as steps select it.
+func (a *Application) labels() map[string]string {
+	return withWave(a.Metadata.Labels, a.Metadata.Annotations.Text(synccommon.AnnotationSyncWave))
+}
+
 // spec is the spec as Argo CD's own type, for its methods.
 func (a *Application) spec() *argo.ApplicationSpec { return &a.Spec.ApplicationSpec }

@@ -19,9 +19,9 @@ import (
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations Annotations
-	// MaxUpdate has the maxUpdate of each step; nil if there is none. The gate does not count, but what stepgate starts
-	// by itself keeps to it.
-	MaxUpdate []*intstr.IntOrString
+	// MaxUpdate has the maxUpdate of each 0-based step that has one, for AtOnce. The gate does not count, but what stepgate starts by
+	// itself keeps to it.
+	MaxUpdate map[int]*intstr.IntOrString
 	// CreatesOnly says that its controller writes to no Application that is there, and so starts no sync. What the flags
 	// of the controller say instead is not known.
 	CreatesOnly bool
@@ -40,16 +40,21 @@ func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	if policy := set.Spec.SyncPolicy; policy != nil && policy.ApplicationsSync != nil {
 		projected.CreatesOnly = !policy.ApplicationsSync.AllowUpdate()
 	}
-	if projected.RollingSync {
+	switch {
+	case projected.RollingSync:
 		projected.MaxUpdate = maxUpdate(set.Spec.Strategy.RollingSync.Steps)
+	case projected.Waves:
+		projected.MaxUpdate, _ = maxUpdateOfWaves(projected)
 	}
 	return projected
 }
 
-func maxUpdate(rollout []argo.ApplicationSetRolloutStep) []*intstr.IntOrString {
-	limits := make([]*intstr.IntOrString, len(rollout))
+func maxUpdate(rollout []argo.ApplicationSetRolloutStep) map[int]*intstr.IntOrString {
+	limits := make(map[int]*intstr.IntOrString, len(rollout))
 	for i, r := range rollout {
-		limits[i] = r.MaxUpdate
+		if r.MaxUpdate != nil {
+			limits[i] = r.MaxUpdate
+		}
 	}
 	return limits
 }
@@ -85,7 +90,10 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 		projected.RollingSync = true
 		projected.Steps = steps(strategy.RollingSync.Steps)
 	}
-	projected.Recorded = recorded(set.Status.ApplicationStatus)
+	projected.Waves = !projected.RollingSync && hasWaves(ReadAnnotations(set.Annotations))
+	if !projected.Waves { // what is recorded there is of a strategy that it had before
+		projected.Recorded = recorded(set.Status.ApplicationStatus)
+	}
 	return projected
 }
 
@@ -121,7 +129,7 @@ func keeps(set *argo.ApplicationSet) bool {
 
 // deniedHere finds the step in a denial of stepgate, as the API server gives it to the ApplicationSet controller.
 var deniedHere = regexp.MustCompile(
-	`admission webhook "[a-z]+\.stepgate\.io" denied the request: step (\d+) of ApplicationSet `,
+	`admission webhook "[a-z]+\.stepgate\.io" denied the request: (step|wave) (-?\d+) of ApplicationSet `,
 )
 
 // deniedStep is the step, from 0, of the Application of which stepgate denied the write that an error is about; 0 for
@@ -131,11 +139,14 @@ func deniedStep(failing string) int {
 	if denied == nil {
 		return 0
 	}
-	step, err := strconv.Atoi(denied[1])
-	if err != nil {
+	number, err := strconv.Atoi(denied[2])
+	switch {
+	case err != nil:
 		return 0
+	case denied[1] == "wave":
+		return policy.WaveStep(number)
 	}
-	return max(0, step-1)
+	return max(0, number-1)
 }
 
 // recorded keeps the first entry where a name is listed twice, as Argo CD does.

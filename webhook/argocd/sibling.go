@@ -25,7 +25,7 @@ func Sibling(app *argo.Application) policy.Application {
 	full := o.lastFull(&app.Spec, app.Operation)
 	a := policy.Application{
 		Name:             app.Name,
-		Labels:           sharedLabels(app.Labels),
+		Labels:           Labels(sharedLabels(app.Labels), app.Annotations),
 		Deleting:         app.DeletionTimestamp != nil,
 		Cluster:          shared(cluster(&app.Spec.Destination)),
 		RefreshRequested: refresh,

@@ -18,7 +18,7 @@ import (
 func Target(app, old *Application) policy.Target {
 	t := policy.Target{
 		Name:    app.Metadata.Name,
-		Labels:  app.Metadata.Labels,
+		Labels:  app.labels(),
 		Managed: len(Owners(app, old)) > 0,
 
 		Deleting: app.Metadata.DeletionTimestamp != nil, Reported: old.reported(),
@@ -27,7 +27,7 @@ func Target(app, old *Application) policy.Target {
 	var previous *Operation
 	if old != nil {
 		before, previous = old.Status, old.Operation
-		t.OldLabels = old.Metadata.Labels
+		t.OldLabels = old.labels()
 		if t.OldLabels == nil {
 			t.OldLabels = map[string]string{}
 		}

@@ -176,7 +176,7 @@ func (s *APIServer) list(ctx context.Context, kind, namespace string, options me
 		item := &list.Items[i]
 		versions = append(versions, Version{
 			Name: item.Name, UID: item.UID, Owner: controllerOf(item), ResourceVersion: item.ResourceVersion,
-			Labels: item.Labels,
+			Labels: argocd.Labels(item.Labels, item.Annotations),
 		})
 	}
 	return versions, nil

@@ -195,7 +195,10 @@ func (r *Reader) Current(
 	case proven:
 		return r.known.InSteps(set, r.proven(set)), nil
 	}
-	selector, exact := selectorFor(set.Steps[:step])
+	selector, exact := labels.Everything(), false
+	if !set.Waves { // no label says which wave an Application is in
+		selector, exact = selectorFor(set.Steps[:step])
+	}
 	if !exact {
 		selector = labels.Everything()
 	}

@@ -92,7 +92,7 @@ func (c *Creator) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case r := <-c.wanted:
-			log := log.WithValues("applicationset", r.set.Namespace+"/"+r.set.Name, "step", r.v.Step+1, "template",
+			log := log.WithValues("applicationset", r.set.Namespace+"/"+r.set.Name, "step", policy.StepNumber(r.v.Step), "template",
 				r.v.Template, "revision", LabelOf(r.what))
 			if err := c.create(ctx, &r); err != nil {
 				log.Error(err, "AnalysisRun not created")
@@ -109,7 +109,7 @@ func (r *run) key() string { return r.v.Namespace + "/" + r.name() }
 func (r *run) name() string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%s %d %s %s", r.set.UID, r.v.Step, r.v.Template, r.what)))
 	set := r.set.Name[:min(len(r.set.Name), longestName)]
-	name := fmt.Sprintf("%s-%d-%s", set, r.v.Step+1, hex.EncodeToString(sum[:5]))
+	name := fmt.Sprintf("%s-%d-%s", set, policy.StepNumber(r.v.Step), hex.EncodeToString(sum[:5]))
 	if r.number > 0 {
 		name += "-" + strconv.Itoa(r.number+1)
 	}
@@ -182,7 +182,7 @@ func (r *run) of(template *unstructured.Unstructured, kind schema.GroupVersionRe
 func (r *run) fill(args any) {
 	known := map[string]string{
 		"revision": LabelOf(r.what), "applicationset": r.set.Name, "namespace": r.set.Namespace,
-		"step": strconv.Itoa(r.v.Step + 1),
+		"step": strconv.Itoa(policy.StepNumber(r.v.Step)),
 	}
 	list, _ := args.([]any)
 	for _, a := range list {

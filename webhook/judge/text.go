@@ -53,7 +53,7 @@ func (v Verdict) AuditAnnotations() map[string]string {
 	set("reason", string(v.Reason))
 	set("applicationset", v.ApplicationSet)
 	if v.Step >= 0 {
-		set("step", strconv.Itoa(v.Step+1))
+		set("step", strconv.Itoa(policy.StepNumber(v.Step)))
 	}
 	var blockers []string
 	for _, b := range v.Listed() {

@@ -15,7 +15,7 @@ const (
 	// MostRollouts is how many rollouts a Log has: what is older is left out.
 	MostRollouts = 50
 	// mostSteps bounds what one rollout has.
-	mostSteps = 100
+	mostSteps = 1000
 	// MostWaits bounds the waits that one step has.
 	MostWaits = 10
 	// MostFailures bounds its failures.
@@ -73,7 +73,7 @@ const (
 
 // Step is a step of a rollout.
 type Step struct {
-	// Step is its number, from 1.
+	// Step is one more than its 0-based number, as in policy.Decision.
 	Step int `json:"step"`
 	// Applications counts those that have the source, and Done those that have completed the revision.
 	Applications int `json:"applications"`

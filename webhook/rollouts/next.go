@@ -255,7 +255,7 @@ func (n *next) count(r *ledger.Rollout, s *ledger.Step, t *tally) {
 	default:
 		// Who was deployed and Healthy before needed no sync.
 		s.CompletedAt = latest(latest(t.last.Truncate(time.Second), r.ComparedAt), s.StartedAt)
-		step, took := s.Step, s.CompletedAt.Sub(r.ComparedAt)
+		step, took := policy.StepNumber(s.Step-1), s.CompletedAt.Sub(r.ComparedAt)
 		n.told = append(n.told, func(to Told) { to.Completed(step, took) })
 	}
 }
@@ -415,9 +415,9 @@ func (n *next) waits() {
 	}
 	for i := range n.Rollouts {
 		r := &n.Rollouts[i]
-		for step := range n.o.Set.Steps {
-			if need := waits[place{r, step}]; need != nil {
-				n.wait(n.step(r, step), need)
+		for at, need := range waits {
+			if at.rollout == r {
+				n.wait(n.step(r, at.step), need)
 			}
 		}
 		for j := range r.Steps {

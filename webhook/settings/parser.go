@@ -195,6 +195,8 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.Conditions = a.conditions(c.FourEyes)
 	s.Verify, s.Conditions.Verify = a.verify(c.VerifyNamespaces)
 	s.Track = a.track()
+	a.note(WavesAnnotation, set.WavesProblem())
+	a.note(MaxUpdateAnnotation, set.MaxUpdateProblem())
 	s.After = a.after(set.Namespace, c.AfterNamespaces)
 	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
 	s.Stamped = s.Mode == Enforce

@@ -195,7 +195,7 @@ func (c *Counted) of(application string, taken []policy.Blocker) *policy.Slots {
 	if c.claim.Moved {
 		size = 1
 	}
-	most, _ := limit(c.claim.Set, c.claim.Step, size)
+	most, _ := c.claim.Set.AtOnce(c.claim.Step, size)
 	all := &policy.Slots{Most: most}
 	for _, b := range taken {
 		if b.Application != application {

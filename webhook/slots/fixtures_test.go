@@ -130,7 +130,7 @@ func guestbook(uid string, most intstr.IntOrString) *argocd.ApplicationSet {
 			Namespace: "argocd", Name: "guestbook", UID: uid, RollingSync: true,
 			Steps: []policy.Step{step("dev"), step("prod")}, Recorded: map[string]policy.Recorded{},
 		},
-		MaxUpdate: []*intstr.IntOrString{&most, &most},
+		MaxUpdate: map[int]*intstr.IntOrString{0: &most, 1: &most},
 	}
 }
 

@@ -162,24 +162,16 @@ func (c *Claim) slotOf(application string, t *table) *Slot {
 	return nil
 }
 
-// limit is what the step's maxUpdate says about so many Applications; false if it has none.
-func limit(set *argocd.ApplicationSet, step, applications int) (most int, limited bool) {
-	if step < 0 || step >= len(set.MaxUpdate) {
-		return 0, false
-	}
-	return argocd.MostAtOnce(set.MaxUpdate[step], applications)
-}
-
 // Limited reports whether a step has a maxUpdate.
 func Limited(set *argocd.ApplicationSet, step int) bool {
-	_, limited := limit(set, step, 0)
+	_, limited := set.AtOnce(step, 0)
 	return limited
 }
 
 // neverByItself reports whether a step has a maxUpdate of none: Argo CD then leaves its syncs to people, and counts
 // nothing.
 func neverByItself(set *argocd.ApplicationSet, step int) bool {
-	most, limited := limit(set, step, 1)
+	most, limited := set.AtOnce(step, 1)
 	return limited && most == 0
 }
 
