@@ -310,7 +310,7 @@ func (n *next) failures(m member, s *ledger.Step, r *ledger.Rollout, source poli
 	known := slices.IndexFunc(s.Failures, func(f ledger.Failure) bool {
 		return f.Application == m.Name && f.RepairedAt.IsZero()
 	})
-	step := s.Step
+	step := policy.StepNumber(s.Step - 1)
 	switch {
 	case what != "" && known < 0 && len(s.Failures) < ledger.MostFailures && !at.Before(r.ComparedAt):
 		s.Failures = append(s.Failures, ledger.Failure{Application: m.Name, What: what, At: at})
