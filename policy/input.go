@@ -174,6 +174,8 @@ type ApplicationSet struct {
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step
+	// ParentUID is the UID of the parent Application whose order it is (NameOfParent); empty for an ApplicationSet.
+	ParentUID string
 	// Waves says that it has no RollingSync, and that the sync waves of its Applications are its steps, lowest first.
 	Waves bool
 	// Recorded is its status.applicationStatus, by the name of the Application. It is only read.

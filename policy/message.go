@@ -85,7 +85,7 @@ func (d Decision) of() string {
 	if d.Step < 0 {
 		return "Application " + d.Application
 	}
-	return StepName(d.Step) + " of ApplicationSet " + d.ApplicationSet
+	return StepName(d.Step) + " of " + Called(d.ApplicationSet)
 }
 
 // set is the namespace and the name of the ApplicationSet.

@@ -2,7 +2,10 @@
 
 package policy
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // WaveLabel is the key under which the labels of an Application have its sync wave, where that is not 0. No label of
 // Kubernetes is called like that: a key has no space. So what holds of a label that selects a step holds of the wave: to
@@ -29,4 +32,27 @@ func waveOf(labels map[string]string) int {
 		wave = 0
 	}
 	return WaveStep(wave)
+}
+
+// byParent begins the name, among those of ApplicationSets, of what a parent Application orders. No ApplicationSet has a
+// slash in its name.
+const byParent = "waves/"
+
+// NameOfParent is the name, among those of ApplicationSets, of the order that a parent Application gives its children.
+func NameOfParent(application string) string { return byParent + application }
+
+// ParentNamed is the Application that a name among those of ApplicationSets is of, if it is one of NameOfParent.
+func ParentNamed(name string) (application string, is bool) { return strings.CutPrefix(name, byParent) }
+
+// Parent reports whether it is the order that a parent Application gives its children.
+func (set *ApplicationSet) Parent() bool { return strings.HasPrefix(set.Name, byParent) }
+
+// Called is what people call what orders Applications, by its namespace/name: "ApplicationSet argocd/guestbook" or
+// "Application argocd/platform".
+func Called(set string) string {
+	namespace, name, _ := strings.Cut(set, "/")
+	if application, is := ParentNamed(name); is {
+		return "Application " + namespace + "/" + application
+	}
+	return "ApplicationSet " + set
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// setWrite is one write of an ApplicationSet.
+// setWrite is one write of an ApplicationSet, or of a parent Application, in the form of an ApplicationSet that has
+// nothing but its annotations.
 type setWrite struct {
 	approval.Write
 	// set is the ApplicationSet after the write.
@@ -31,9 +32,10 @@ type setWrite struct {
 // actor is the account that writes for users of Argo CD; empty if none does. It names them as field manager: that is part
 // of the request, not of the object, and means nothing in a write of anybody else.
 func newSetWrite(req admissionv1.AdmissionRequest, now time.Time, actor string) (*setWrite, error) {
-	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "ApplicationSet" {
+	parent := req.Kind.Kind == "Application"
+	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "ApplicationSet" && !parent {
 		return nil, fmt.Errorf(
-			"stepgate judges ApplicationSets of argoproj.io here, not %.100s of %.100q: correct the rules of the webhook "+
+			"stepgate judges ApplicationSets and Applications of argoproj.io here, not %.100s of %.100q: correct the rules of the webhook "+
 				"configuration", req.Kind.Kind, req.Kind.Group,
 		)
 	}
@@ -52,6 +54,9 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time, actor string) 
 		return nil, fmt.Errorf("the request to %s an ApplicationSet has no object", req.Operation)
 	case set.DeletionTimestamp != nil:
 		return nil, nil
+	}
+	if parent {
+		set.Name = policy.NameOfParent(set.Name)
 	}
 	set.Namespace = req.Namespace
 	w := &setWrite{set: set, dryRun: req.DryRun != nil && *req.DryRun, Write: approval.Write{

@@ -264,7 +264,7 @@ func TestSetWritesThatCannotBeJudged(t *testing.T) {
 		edit func(*admissionv1.AdmissionRequest)
 		want string
 	}{
-		"another kind":               {func(req *admissionv1.AdmissionRequest) { req.Kind.Kind = "AppProject" }, "stepgate judges ApplicationSets of argoproj.io here, not AppProject of"},
+		"another kind":               {func(req *admissionv1.AdmissionRequest) { req.Kind.Kind = "AppProject" }, "stepgate judges ApplicationSets and Applications of argoproj.io here, not AppProject of"},
 		"no object":                  {func(req *admissionv1.AdmissionRequest) { req.Object.Raw = nil }, "the request to CREATE an ApplicationSet has no object"},
 		"no JSON":                    {func(req *admissionv1.AdmissionRequest) { req.Object.Raw = []byte("{") }, "object is not an ApplicationSet"},
 		"an old object that is none": {func(req *admissionv1.AdmissionRequest) { req.OldObject.Raw = []byte("[]") }, "oldObject is not an ApplicationSet"},

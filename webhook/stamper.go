@@ -45,11 +45,11 @@ var _ webhook.AdmissionHandler = (*Stamper)(nil)
 
 // Handle answers with the patches of one write. It reads nothing from the API server, and records nothing.
 func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	if req.Kind.Group == argo.SchemeGroupVersion.Group && req.Kind.Kind == "Application" {
-		return warned(s.ofApplication(req.AdmissionRequest))
-	}
+	application := req.Kind.Group == argo.SchemeGroupVersion.Group && req.Kind.Kind == "Application"
 	w, err := newSetWrite(req.AdmissionRequest, s.clock.Now(), s.actor)
 	switch {
+	case err != nil && application:
+		return unchanged() // this is no judgment, and a write of an Application is not refused for it
 	case err != nil:
 		return badRequest(err)
 	case w == nil:
@@ -58,11 +58,33 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
 	set := argocd.NewApplicationSet(w.set)
 	set.Annotations = set.Annotations.With(stamped)
-	read := s.parser.Of(set)
-	response := warned(slices.Concat(read.Problems, settings.Unreadable(set.Subscriptions),
-		judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, ""), read.After)))
+	response := warned(s.problems(req.AdmissionRequest, set, application))
 	response.Patches = stampPatches(w.New, stamped)
 	return response
+}
+
+// problems are what is wrong with the annotations of a write. Those of an Application are its own, and those of the order
+// that it gives its children.
+func (s *Stamper) problems(
+	req admissionv1.AdmissionRequest, set *argocd.ApplicationSet, application bool,
+) (all []settings.Problem) {
+	if !application || set.Waves || set.Annotations.Text(settings.WavesAnnotation) != "" {
+		read := s.parser.Of(set)
+		all = slices.Concat(read.Problems, settings.Unreadable(set.Subscriptions),
+			judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, ""), read.After))
+		if read.NoGate != "" && application {
+			all = append(all, settings.Problem{Annotation: settings.WavesAnnotation, Text: "ignored: " + read.NoGate})
+		}
+	}
+	if !application {
+		return all
+	}
+	for _, p := range s.ofApplication(req) {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // ofApplication is what is wrong with what an Application comes after by its own annotation. Of an object that cannot be

@@ -17,6 +17,8 @@ type Rule struct {
 	FourEyes bool
 	// Starts has stepgate start the syncs that are due.
 	Starts bool
+	// Waves has parent Applications order their children.
+	Waves bool
 	// MaxUpdate has it keep the maxUpdate of steps.
 	MaxUpdate bool
 	Verify    Verify
@@ -33,6 +35,9 @@ func (r *Rule) bind(f *pflag.FlagSet) {
 		"in enforce mode, start the sync of an Application of a RollingSync ApplicationSet if it may start and Argo CD does "+
 			"not start it, as many at a time as maxUpdate says; needs --release, and the permission to patch Applications, and "+
 			"to create, get and update the Lease NAME-start of --installation")
+	f.BoolVar(&r.Waves, "waves", false,
+		"parent Applications with the annotation "+settings.WavesAnnotation+" order their children, the Applications that Argo CD "+
+			"tracks as theirs; the API server has to ask about these")
 	f.BoolVar(&r.MaxUpdate, "max-update", false,
 		"in enforce mode, let no more Applications of a step be under way at once than its maxUpdate says, whoever starts "+
 			"their syncs; stepgate keeps one ConfigMap for each ApplicationSet with a maxUpdate, and needs the permission to "+
@@ -53,6 +58,6 @@ func (r *Rule) Config() (settings.Config, error) {
 	config.ServerAccounts, config.ApplicationSetAccounts = r.Accounts.server, r.Accounts.applicationSet
 	config.BypassUsers = r.Accounts.bypassUsers
 	config.VerifyNamespaces, config.Expressions = r.Verify.namespaces, expression.NewCompiler(r.Verify.Kinds().Read)
-	config.FourEyes, config.Start, config.MaxUpdate = r.FourEyes, r.Starts, r.MaxUpdate
+	config.FourEyes, config.Start, config.MaxUpdate, config.Waves = r.FourEyes, r.Starts, r.MaxUpdate, r.Waves
 	return config, nil
 }

@@ -54,20 +54,20 @@ func Check(w Write, approvers Approvers) string {
 	case slices.Contains(w.TooLong, PausedBy):
 		refusal = leaveOut(PausedBy)
 	case slices.Contains(w.TooLong, Approved), slices.Contains(w.TooLong, ApprovedBy):
-		refusal = fmt.Sprintf("the approvals of ApplicationSet %s, or their stamps, have more than %d bytes. Next: remove "+
-			"those from annotation %s that are no longer needed", w.Set, maxStamps, Approved)
+		refusal = fmt.Sprintf("the approvals of %s, or their stamps, have more than %d bytes. Next: remove "+
+			"those from annotation %s that are no longer needed", policy.Called(w.Set), maxStamps, Approved)
 	case w.changed(Approved) && tooMany(w.New[Approved]):
 		refusal = fmt.Sprintf(
-			"annotation %s of ApplicationSet %s has more than %d entries. Next: remove those that are no longer needed",
-			Approved, w.Set, maxEntries,
+			"annotation %s of %s has more than %d entries. Next: remove those that are no longer needed",
+			Approved, policy.Called(w.Set), maxEntries,
 		)
 	case len(added) > 0 && !approvers.allow(w.User, w.Groups):
-		refusal = fmt.Sprintf("%s may not approve %s of ApplicationSet %s: stepgate's --approver and --approver-group do "+
+		refusal = fmt.Sprintf("%s may not approve %s of %s: stepgate's --approver and --approver-group do "+
 			"not name this user "+
-			"or a group of this user. Next: ask somebody whom they name", shown(w.User), stepsOf(added), w.Set)
+			"or a group of this user. Next: ask somebody whom they name", shown(w.User), stepsOf(added), policy.Called(w.Set))
 	case len(added) > 0 && !isName(w.User):
-		refusal = fmt.Sprintf("a user whose name has no character, or more than %d, may not approve %s of ApplicationSet %s",
-			maxUser, stepsOf(added), w.Set)
+		refusal = fmt.Sprintf("a user whose name has no character, or more than %d, may not approve %s of %s",
+			maxUser, stepsOf(added), policy.Called(w.Set))
 	case w.changed(ApprovedBy) && !w.allowsStamps():
 		refusal = leaveOut(ApprovedBy)
 	case w.changed(PausedBy) && !w.allowsPausedBy():

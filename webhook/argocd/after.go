@@ -72,21 +72,36 @@ func IsAlone(key types.NamespacedName) (name types.NamespacedName, alone bool) {
 // FollowsAlone reports whether no ApplicationSet controls the Application, and it comes after others.
 func (p *Projection) FollowsAlone() bool {
 	_, has := p.Annotations.Get(AfterAnnotation)
-	return has && p.Owner == ""
+	return has && !p.Controlled()
 }
 
 // Key is the name of the ApplicationSet that controls the Application, or its own key.
 func (p *Projection) Key() types.NamespacedName {
-	if p.Set != "" {
+	if p.Controlled() {
 		return types.NamespacedName{Namespace: p.Namespace, Name: p.Set}
 	}
 	return AloneKey(p.Namespace, p.Name)
 }
 
+// Keys are the names of all whose syncs a change of the Application may concern: of what orders it, of itself if it comes
+// after others, and of its own children.
+func (p *Projection) Keys() (keys []types.NamespacedName) {
+	if p.Set != "" {
+		keys = append(keys, types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+	}
+	if p.FollowsAlone() {
+		keys = append(keys, AloneKey(p.Namespace, p.Name))
+	}
+	if p.Waves != nil {
+		keys = append(keys, types.NamespacedName{Namespace: p.Waves.Namespace, Name: p.Waves.Name})
+	}
+	return keys
+}
+
 // Names are those under which it may be named in AfterAnnotation.
 func (p *Projection) Names() []types.NamespacedName {
 	own := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-	if p.Set == "" || p.Set == p.Name {
+	if !p.Controlled() || p.Set == p.Name {
 		return []types.NamespacedName{own}
 	}
 	return []types.NamespacedName{own, {Namespace: p.Namespace, Name: p.Set}}

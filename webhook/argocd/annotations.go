@@ -39,7 +39,10 @@ var known = sets.New(
 )
 
 // argoCDs are those of Argo CD that are let in.
-var argoCDs = sets.New(argo.AnnotationKeyRefresh, common.AnnotationKeyAppSkipReconcile, synccommon.AnnotationSyncWave)
+var argoCDs = sets.New(
+	argo.AnnotationKeyRefresh, common.AnnotationKeyAppSkipReconcile, synccommon.AnnotationSyncWave,
+	common.AnnotationKeyAppInstance,
+)
 
 // retired are annotations that there were, and what to write instead.
 var retired = map[string]string{ //nolint:gosec // a bypass is no password
@@ -59,7 +62,7 @@ type Annotations struct {
 }
 
 // ReadAnnotations lets those in that configure the gate, the one that asks Argo CD for a comparison, the one that says that
-// nothing here compares the Application, and its sync wave.
+// nothing here compares the Application, its sync wave, and who has deployed it.
 func ReadAnnotations(all map[string]string) (a Annotations) {
 	for name, text := range all {
 		short, ours := strings.CutPrefix(name, annotationPrefix)

@@ -20,6 +20,7 @@ type Application struct {
 	Metadata struct {
 		UID               types.UID       `json:"uid"`
 		ResourceVersion   string          `json:"resourceVersion"`
+		Namespace         string          `json:"namespace"`
 		Name              string          `json:"name"`
 		Labels            texts           `json:"labels"`
 		Annotations       Annotations     `json:"annotations"`

@@ -5,6 +5,7 @@ package argocd
 import (
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,10 +19,12 @@ import (
 // name, namespace, UID and resourceVersion of the embedded metadata are set, for the informer's store.
 type Projection struct {
 	metav1.ObjectMeta
-	// Owner is the UID of the controlling ApplicationSet; empty when there is none.
+	// Owner and Set are the UID and the name of the ApplicationSet that controls it. Where nothing controls it, they are
+	// those of the order that its parent may give (policy.NameOfParent); empty if it has no parent.
 	Owner types.UID
-	// Set is the name of the ApplicationSet that controls it; empty when there is none.
-	Set string
+	Set   string
+	// Waves is the order that it gives its own children; nil if it gives none.
+	Waves *ApplicationSet
 	// Annotations are those that configure the gate.
 	Annotations Annotations
 	// AutoSync says that Argo CD syncs it by itself.
@@ -68,15 +71,14 @@ type Projection struct {
 // NewProjection keeps the part of an Application that decisions need.
 func NewProjection(app *argo.Application) *Projection {
 	app = asCompared(app)
-	owner := metav1.GetControllerOfNoCopy(app)
-	if owner == nil {
-		owner = &metav1.OwnerReference{}
-	}
+	owner, set := OwnerOf(app)
+	annotations := ReadAnnotations(app.Annotations)
 	p := &Projection{
 		ObjectMeta:   Identity(app),
-		Owner:        owner.UID,
-		Set:          owner.Name,
-		Annotations:  ReadAnnotations(app.Annotations),
+		Owner:        owner,
+		Set:          set,
+		Waves:        waves(app, annotations),
+		Annotations:  annotations,
 		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		Compared:     NewFingerprint(&app.Status.Sync),
 		Content:      ContentOf(&app.Spec),
@@ -106,6 +108,25 @@ func NewProjection(app *argo.Application) *Projection {
 	newest := newestStamp(app, o)
 	p.Stamped, p.Failed = newest.Version == stampVersion, newest.Failed
 	return p
+}
+
+// OwnerOf is Projection.Owner and Projection.Set of an Application, by its metadata.
+func OwnerOf(app metav1.Object) (uid types.UID, set string) {
+	if owner := metav1.GetControllerOfNoCopy(app); owner != nil {
+		return owner.UID, owner.Name
+	}
+	namespace := app.GetNamespace()
+	name := parentOf(namespace, app.GetName(), app.GetLabels(), app.GetAnnotations()[common.AnnotationKeyAppInstance])
+	if name == "" {
+		return "", ""
+	}
+	return UIDOfParent(namespace, name), policy.NameOfParent(name)
+}
+
+// Controlled reports whether an ApplicationSet controls the Application.
+func (p *Projection) Controlled() bool {
+	_, parent := policy.ParentNamed(p.Set)
+	return p.Owner != "" && !parent
 }
 
 // Identity is the part of an object's metadata that an informer's store needs.

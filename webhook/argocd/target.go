@@ -8,6 +8,8 @@ import (
 	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/v3/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
@@ -97,7 +99,8 @@ func Deployed(app, old *Application) (deployed, deploys, spec Content, operatedA
 }
 
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when
-// the write moves it from one to the other. A nil Application has none.
+// the write moves it from one to the other. Where nothing controls it, its parent by Argo CD's tracking stands there, by
+// policy.NameOfParent; that may be no parent that gives an order. A nil Application has none.
 func Owners(apps ...*Application) []metav1.OwnerReference {
 	var found []metav1.OwnerReference
 	for _, app := range apps {
@@ -105,7 +108,12 @@ func Owners(apps ...*Application) []metav1.OwnerReference {
 			continue
 		}
 		owner := metav1.GetControllerOfNoCopy(&metav1.ObjectMeta{OwnerReferences: app.Metadata.OwnerReferences})
-		if owner == nil || owner.Kind != "ApplicationSet" || !strings.HasPrefix(owner.APIVersion, "argoproj.io/") {
+		if owner == nil {
+			owner = app.parent()
+		} else if owner.Kind != "ApplicationSet" || !strings.HasPrefix(owner.APIVersion, "argoproj.io/") {
+			owner = nil
+		}
+		if owner == nil {
 			continue
 		}
 		same := func(o metav1.OwnerReference) bool { return o.UID == owner.UID && o.Name == owner.Name }
@@ -114,6 +122,19 @@ func Owners(apps ...*Application) []metav1.OwnerReference {
 		}
 	}
 	return found
+}
+
+// parent is the parent of an Application in the form of an owner reference; nil if it has none.
+func (a *Application) parent() *metav1.OwnerReference {
+	m := &a.Metadata
+	name := parentOf(m.Namespace, m.Name, m.Labels, m.Annotations.Text(common.AnnotationKeyAppInstance))
+	if name == "" {
+		return nil
+	}
+	return &metav1.OwnerReference{
+		APIVersion: argo.SchemeGroupVersion.String(), Kind: "Application", Name: policy.NameOfParent(name),
+		UID: UIDOfParent(m.Namespace, name),
+	}
 }
 
 // outOfSyncSince reports whether a comparison after the end of the last operation found it OutOfSync.

@@ -36,7 +36,7 @@ func (c *Cache) followed(names ...types.NamespacedName) {
 			apps, _ := s.applications.ByIndex(afterIndex, name.String()) // there is such an index
 			for _, o := range apps {
 				if p, ok := o.(*argocd.Projection); ok {
-					c.changed(p.Key())
+					c.look(nil, p)
 				}
 			}
 			sets, _ := s.sets.ByIndex(afterIndex, name.String())

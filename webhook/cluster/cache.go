@@ -13,11 +13,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const (
 	ownerIndex = "owner"
+	wavesIndex = "waves"
 	afterIndex = "after"
 	aloneIndex = "alone"
 )
@@ -51,7 +53,7 @@ func NewCache(sources ...Source) *Cache {
 		c.stores = append(c.stores, stores{
 			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{
 				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, afterIndex: after,
-				aloneIndex: followsAlone,
+				aloneIndex: followsAlone, wavesIndex: givesOrder,
 			}),
 			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), cache.Indexers{afterIndex: after}),
 		})
@@ -59,14 +61,23 @@ func NewCache(sources ...Source) *Cache {
 	return c
 }
 
-// owner is the UID of the ApplicationSet, or its own for an Application that has none and comes after others.
-func owner(object any) ([]string, error) {
+// owner is the UID of the ApplicationSet, or of the order of the parent, and its own for an Application that no
+// ApplicationSet controls and that comes after others.
+func owner(object any) (owners []string, err error) {
 	p, ok := object.(*argocd.Projection)
-	switch {
-	case ok && p.Owner != "":
-		return []string{string(p.Owner)}, nil
-	case ok && p.FollowsAlone():
-		return []string{string(p.UID)}, nil
+	if ok && p.Owner != "" {
+		owners = append(owners, string(p.Owner))
+	}
+	if ok && p.FollowsAlone() {
+		owners = append(owners, string(p.UID))
+	}
+	return owners, nil
+}
+
+// givesOrder indexes the Applications that give their children an order.
+func givesOrder(object any) ([]string, error) {
+	if p, ok := object.(*argocd.Projection); ok && p.Waves != nil {
+		return []string{wavesIndex}, nil
 	}
 	return nil, nil
 }
@@ -102,11 +113,38 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 			c.Observe(p)
 		}
 		was, _ := before.(*argocd.Projection)
-		if p.Set != "" || p.FollowsAlone() || was != nil && was.FollowsAlone() {
-			c.changed(p.Key())
-		}
+		c.order(was, p, is)
+		c.look(was, p)
 		c.followed(p.Names()...)
 	})
+}
+
+// order keeps the steps of the children of a parent that gives an order.
+func (c *Cache) order(was, p *argocd.Projection, is event) {
+	switch {
+	case p.Waves != nil && is != gone:
+		c.KeepSteps(&p.Waves.ApplicationSet)
+	case p.Waves != nil:
+		c.ForgetSteps(&p.Waves.ApplicationSet)
+	case was != nil && was.Waves != nil:
+		c.ForgetSteps(&was.Waves.ApplicationSet)
+	}
+}
+
+// look tells of everything whose syncs a change of an Application may concern. It may have been of somebody else before.
+func (c *Cache) look(was, p *argocd.Projection) {
+	keys := p.Keys()
+	for _, key := range keys {
+		c.changed(key)
+	}
+	if was == nil {
+		return
+	}
+	for _, key := range was.Keys() {
+		if !slices.Contains(keys, key) {
+			c.changed(key)
+		}
+	}
 }
 
 // sets handles the events of ApplicationSets.
@@ -193,8 +231,15 @@ func (c *Cache) Count(namespace string) int {
 	return n
 }
 
-// Set returns an ApplicationSet, and its version; nil when none is known.
+// Set returns an ApplicationSet, or the order that a parent gives its children, and its version; nil when none is known.
 func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version) {
+	if parent, is := policy.ParentNamed(name.Name); is {
+		p := c.Application(types.NamespacedName{Namespace: name.Namespace, Name: parent})
+		if p == nil || p.Waves == nil {
+			return nil, Version{}
+		}
+		return p.Waves, Version{Name: name.Name, UID: types.UID(p.Waves.UID), ResourceVersion: p.ResourceVersion}
+	}
 	for _, s := range c.stores {
 		object, _, err := s.sets.GetByKey(name.String())
 		if err != nil {
@@ -207,13 +252,19 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 	return nil, Version{}
 }
 
-// Sets returns all ApplicationSets.
+// Sets returns all ApplicationSets, and the orders that parents give.
 func (c *Cache) Sets() []*argocd.ApplicationSet {
 	var all []*argocd.ApplicationSet
 	for _, s := range c.stores {
 		for _, object := range s.sets.List() {
 			if set, ok := object.(*setProjection); ok {
 				all = append(all, set.set)
+			}
+		}
+		parents, _ := s.applications.ByIndex(wavesIndex, wavesIndex) // there is such an index
+		for _, object := range parents {
+			if p, ok := object.(*argocd.Projection); ok {
+				all = append(all, p.Waves)
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
@@ -41,8 +42,15 @@ func NewAPIServer(objects client.Reader, metadata metadata.Interface, observe Ob
 
 var _ Live = (*APIServer)(nil)
 
-// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
+// ApplicationSet reads an ApplicationSet, or the order that a parent gives; nil without an error means that there is none.
 func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	if parent, is := policy.ParentNamed(name.Name); is {
+		p, err := s.Application(ctx, types.NamespacedName{Namespace: name.Namespace, Name: parent})
+		if err != nil || p == nil {
+			return nil, err
+		}
+		return p.Waves, nil
+	}
 	var set argo.ApplicationSet
 	found, err := s.get(ctx, "applicationset_get", name, &set)
 	if err != nil {
@@ -174,8 +182,9 @@ func (s *APIServer) list(ctx context.Context, kind, namespace string, options me
 	versions := make([]Version, 0, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
+		owner, _ := argocd.OwnerOf(item)
 		versions = append(versions, Version{
-			Name: item.Name, UID: item.UID, Owner: controllerOf(item), ResourceVersion: item.ResourceVersion,
+			Name: item.Name, UID: item.UID, Owner: owner, ResourceVersion: item.ResourceVersion,
 			Labels: argocd.Labels(item.Labels, item.Annotations),
 		})
 	}

@@ -7,7 +7,6 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
@@ -32,11 +31,4 @@ func transform(object any) (any, error) {
 		return o, nil // an informer may apply it twice
 	}
 	return nil, fmt.Errorf("a watch of Argo CD's objects gave a %T", object)
-}
-
-func controllerOf(object metav1.Object) types.UID {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return owner.UID
-	}
-	return ""
 }

@@ -105,7 +105,7 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	}
 	return r.sets.do(ctx, group, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
 		known, at := r.known.Set(name)
-		if known == nil || len(known.Recorded) <= fewRecorded {
+		if known == nil || known.Parent() || len(known.Recorded) <= fewRecorded {
 			return r.live.ApplicationSet(ctx, name)
 		}
 		now, err := r.live.SetVersion(ctx, name, len(known.Recorded))

@@ -172,9 +172,13 @@ func (r *run) of(template *unstructured.Unstructured, kind schema.GroupVersionRe
 	o.SetKind("AnalysisRun")
 	o.SetName(r.name())
 	o.SetLabels(labels)
-	o.SetOwnerReferences([]metav1.OwnerReference{{
+	owner := metav1.OwnerReference{
 		APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: r.set.Name, UID: types.UID(r.set.UID),
-	}})
+	}
+	if parent, is := policy.ParentNamed(r.set.Name); is {
+		owner.Kind, owner.Name, owner.UID = "Application", parent, types.UID(r.set.ParentUID)
+	}
+	o.SetOwnerReferences([]metav1.OwnerReference{owner})
 	return o
 }
 

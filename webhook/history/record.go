@@ -123,7 +123,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	next.wasOutOfSync, next.wasRequested = app.SyncStatus == "OutOfSync", app.RefreshRequested
 	next.find(p)
 	next.altered, next.unknown = p.Content.Altered(p.Deployed, next.found)
-	next.unknown = next.unknown && p.Owner != "" // the operations of others get no stamp
+	next.unknown = next.unknown && p.Controlled() // the operations of others get no stamp
 	next.complete(p, next.around != "" && next.around != p.Content.Around, e.At)
 	next.breakDown(app, e.At)
 	if app.LastFull.Applied {

@@ -79,7 +79,7 @@ func nextAfter(parser *settings.Parser, known KnownSets, n Named) []types.Namesp
 	}
 	if n.Own != nil {
 		owner := argocd.Alone(n.Own.Namespace, n.Own.UID, n.Own.Annotations)
-		if of, _ := known.Set(n.Own.Key()); of != nil {
+		if of, _ := known.Set(types.NamespacedName{Namespace: n.Own.Namespace, Name: n.Own.Set}); of != nil {
 			owner = of
 		}
 		next = next.And(before(parser, owner, n.Own))

@@ -76,7 +76,7 @@ func New(config settings.Config, dependencies Dependencies) *Judge {
 func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
 	start := time.Now()
 	if d, settled := policy.Relevant(w.Target); d.Reason == policy.NotManaged {
-		worst = j.judgeAlone(ctx, w, d)
+		worst = j.judgeAlone(ctx, w)
 	} else if settled {
 		worst = Verdict{Decision: d, Settings: j.Parser.Of(nil)}
 	} else {
@@ -111,6 +111,9 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	if read.err != nil {
 		return Verdict{Settings: s, Err: read.err}
 	}
+	if _, parent := policy.ParentNamed(owner.Name); parent && (set == nil || !j.Config.Waves) {
+		return j.judgeAlone(ctx, w) // its parent gives no order
+	}
 	if set == nil {
 		d, _ := policy.Scope(j.Input(w, nil, s, settings.After{}))
 		return Verdict{Decision: d, Settings: s}
@@ -134,9 +137,9 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	}
 }
 
-// judgeAlone judges the write of an Application that no ApplicationSet controls. d says that its steps have no say: it is
-// judged only if it comes after others.
-func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Verdict {
+// judgeAlone judges the write of an Application that is in no order: it is judged only if it comes after others.
+func (j *Judge) judgeAlone(ctx context.Context, w *Write) Verdict {
+	d := policy.Decision{Outcome: policy.NotGated, Reason: policy.NotManaged, Step: -1}
 	set := argocd.Alone(w.Namespace, w.UID, w.App.Metadata.Annotations)
 	s := j.Parser.OfWrite(set, w.Claim())
 	if !s.After.Waits() {

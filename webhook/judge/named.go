@@ -114,12 +114,14 @@ func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
 		return false
 	}
 	o.apps[name] = p
-	owner := p.Owner
-	if p.FollowsAlone() {
-		owner = p.UID // it has the form of an ApplicationSet
+	if p.Owner != "" {
+		o.owned[p.Owner] = append(o.owned[p.Owner], p)
 	}
-	if owner != "" {
-		o.owned[owner] = append(o.owned[owner], p)
+	if p.FollowsAlone() { // it has the form of an ApplicationSet
+		o.owned[p.UID] = append(o.owned[p.UID], p)
+	}
+	if p.Waves != nil {
+		o.AddSet(p.Waves)
 	}
 	return true
 }

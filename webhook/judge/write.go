@@ -4,6 +4,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -45,7 +46,11 @@ func (w *Write) Info(name string) string {
 
 // Alone reports whether an operation is written that no ApplicationSet orders: the Application itself may come after
 // others.
-func (w *Write) Alone() bool { return w.Target.Operation.Written && len(w.Owners) == 0 }
+func (w *Write) Alone() bool {
+	return w.Target.Operation.Written && !slices.ContainsFunc(w.Owners, func(o metav1.OwnerReference) bool {
+		return o.Kind == "ApplicationSet"
+	})
+}
 
 // remnant reports whether the operation is what is left of one of the ApplicationSet controller. While that takes a sync for
 // being there that has just ended, or that an agent has fetched, its merge patch leaves out what both have: who initiates

@@ -242,7 +242,7 @@ func worded(w *judge.Write, v judge.Verdict, over wait) (kind Kind, note string)
 	case v.Reason == policy.Bypassed:
 		return bypassed, "the gate was bypassed: " + v.Settings.Bypass
 	case v.Reason == policy.GateOff:
-		return gateOff, "the gate is off for ApplicationSet " + policy.ClientText(v.ApplicationSet) + ": its annotation " +
+		return gateOff, "the gate is off for " + policy.ClientText(policy.Called(v.ApplicationSet)) + ": its annotation " +
 			settings.ModeAnnotation + " is off"
 	case v.Exempt():
 		return exclusion, "stepgate did not wait for " + v.Settings.Exclusion
@@ -261,9 +261,12 @@ func worded(w *judge.Write, v judge.Verdict, over wait) (kind Kind, note string)
 }
 
 // regarding is the Application, with its UID: without one, Argo CD's UI does not show the Event. An Application that
-// is being created may never exist, so the Event goes to its ApplicationSet.
+// is being created may never exist, so the Event goes to its ApplicationSet, or to its parent.
 func regarding(w *judge.Write) corev1.ObjectReference {
 	if w.Created && len(w.Owners) > 0 {
+		if parent, is := policy.ParentNamed(w.Owners[0].Name); is {
+			return reference("Application", w.Namespace, parent, "")
+		}
 		return reference("ApplicationSet", w.Namespace, w.Owners[0].Name, w.Owners[0].UID)
 	}
 	return reference("Application", w.Namespace, w.Target.Name, w.UID)
@@ -277,8 +280,8 @@ func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReferen
 
 // startNote says that stepgate starts a sync, of what, and for how long it has waited if that was seen.
 func startNote(w *judge.Write, v judge.Verdict, over wait) string {
-	note := fmt.Sprintf("stepgate starts this sync of %s of ApplicationSet %s to %s: it may start, and Argo CD has "+
-		"not started it", policy.StepName(v.Step), v.ApplicationSet, policy.Revisions(w.Target.Wanted))
+	note := fmt.Sprintf("stepgate starts this sync of %s of %s to %s: it may start, and Argo CD has "+
+		"not started it", policy.StepName(v.Step), policy.Called(v.ApplicationSet), policy.Revisions(w.Target.Wanted))
 	if over.took > 0 {
 		note += fmt.Sprintf(". It has waited for %s", max(over.took, time.Second).Round(time.Second))
 		if over.names != "" {
@@ -290,8 +293,8 @@ func startNote(w *judge.Write, v judge.Verdict, over wait) string {
 
 // releaseNote says that a sync may start, and why only now.
 func releaseNote(v judge.Verdict, over wait) string {
-	note := fmt.Sprintf("%s of ApplicationSet %s may sync now: it has waited for %s", policy.StepName(v.Step),
-		v.ApplicationSet, max(over.took, time.Second).Round(time.Second))
+	note := fmt.Sprintf("%s of %s may sync now: it has waited for %s", policy.StepName(v.Step),
+		policy.Called(v.ApplicationSet), max(over.took, time.Second).Round(time.Second))
 	if over.names != "" {
 		note += ", last for " + over.names
 	}

@@ -9,6 +9,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // NewUntold is the Event on an ApplicationSet of which somebody could not be told. instance names this replica.
@@ -18,7 +20,11 @@ func NewUntold(set types.NamespacedName, uid types.UID, note, instance string, n
 		ReportingInstance: instance, EventTime: metav1.NewMicroTime(now), Note: note[:min(len(note), eventNote)],
 		Regarding: reference("ApplicationSet", set.Namespace, set.Name, uid),
 	}
+	if parent, is := policy.ParentNamed(set.Name); is {
+		event.Regarding = reference("Application", set.Namespace, parent, "")
+	}
 	event.Namespace = set.Namespace
-	event.GenerateName = strings.TrimRight(set.Name[:min(len(set.Name), 200)], ".-") + "-"
+	name := event.Regarding.Name
+	event.GenerateName = strings.TrimRight(name[:min(len(name), 200)], ".-") + "-"
 	return event
 }

@@ -78,6 +78,6 @@ func overtakes(set *argocd.ApplicationSet, retry *argocd.Retry, c *policy.Candid
 	if before == now {
 		now += ", with a spec that has changed"
 	}
-	return fmt.Sprintf("it was about to try %s again, and %s of ApplicationSet %s/%s may deploy %s", before,
-		policy.StepName(c.Step), set.Namespace, set.Name, now)
+	return fmt.Sprintf("it was about to try %s again, and %s of %s may deploy %s", before,
+		policy.StepName(c.Step), policy.Called(set.Namespace+"/"+set.Name), now)
 }

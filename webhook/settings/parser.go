@@ -50,6 +50,8 @@ type Config struct {
 	Presence func(namespace string) Presence
 	// Pin says to which revisions operations are pinned.
 	Pin Pin
+	// Waves has parent Applications order their children.
+	Waves bool
 	// Hold lets an early write of a controller, or of a program that asks again, through without its operation. It needs
 	// the mutating webhook.
 	Hold bool
@@ -167,6 +169,9 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	}
 	if c.Presence != nil {
 		s.meet(c.Presence(set.Namespace))
+	}
+	if set.Parent() && !c.Waves && s.Mode == Enforce {
+		s.Mode, s.NoGate = Audit, "this installation has parent Applications order nothing (waves.enabled of the chart)"
 	}
 	if text, ok := a.get(RequireAnnotation); ok {
 		require, err := policy.ParseRequire(text)

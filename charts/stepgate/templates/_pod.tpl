@@ -48,6 +48,9 @@ priorityClassName: {{ . }}
 - --release={{ .Values.releaseWaiting.enabled }}
 - --start={{ ternary "true" "false" (ne (include "stepgate.starts" .) "") }}
 - --max-update={{ .Values.config.maxUpdate }}
+{{- if .Values.waves.enabled }}
+- --waves
+{{- end }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
 {{- range .Values.config.bypassUsers }}

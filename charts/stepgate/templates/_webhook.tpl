@@ -166,6 +166,11 @@ matchConditions:
       || (oldObject != null && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o,
       has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
       || (has(object.metadata.annotations) && 'stepgate.io/after' in object.metadata.annotations)
+      {{- if .Values.waves.enabled }}
+      || [object, oldObject].exists(o, o != null
+      && (has(o.metadata.annotations) && 'argocd.argoproj.io/tracking-id' in o.metadata.annotations
+      || has(o.metadata.labels) && 'app.kubernetes.io/instance' in o.metadata.labels))
+      {{- end }}
   {{- with .Values.webhook.exemptApplications }}
   - name: not-exempt
     expression: >-
@@ -209,12 +214,14 @@ matchConditions:
 || oldObject.metadata.annotations[k] != object.metadata.annotations[k])
 {{- end }}
 
-{{/* CEL for: an annotation of stepgate is new, has changed or is gone; of an Application, the one that it has of its own. */}}
+{{/* CEL for: an annotation of stepgate is new, has changed or is gone; of an Application, one that it may have of its own. */}}
 {{- define "stepgate.anyAnnotationChanged" -}}
+{{- if not .Values.waves.enabled -}}
 request.resource.resource == 'applications'
-? has(object.metadata.annotations) && ['stepgate.io/after'].exists(k, k in object.metadata.annotations
+? has(object.metadata.annotations) && ['stepgate.io/after', 'stepgate.io/waves'].exists(k, k in object.metadata.annotations
 && {{ include "stepgate.annotationChanged" . }})
-: (has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
+: {{ end -}}
+(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
 && {{ include "stepgate.annotationChanged" . }}))
 || (oldObject != null && has(oldObject.metadata.annotations) && oldObject.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
 && (!has(object.metadata.annotations) || !(k in object.metadata.annotations))))
