@@ -47,7 +47,7 @@ type Options struct {
 	Manifests string
 	// Namespaces hold ApplicationSets and Applications, besides the namespace argocd.
 	Namespaces []string
-	// AppOfApps has Argo CD watch ApplicationSets in the cluster, so that Applications may deploy them.
+	// AppOfApps has Argo CD watch Applications and ApplicationSets in the cluster, so that Applications may deploy them.
 	AppOfApps bool
 	// ApplicationSetFlags are more flags of the ApplicationSet controller.
 	ApplicationSetFlags []string

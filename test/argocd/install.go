@@ -40,9 +40,9 @@ const onlyConfigMaps = `- apiGroups: [""]
   clusters: ["*"]
 `
 
-// alsoApplicationSets lets Applications deploy ApplicationSets as well.
-const alsoApplicationSets = onlyConfigMaps + `- apiGroups: [argoproj.io]
-  kinds: [ApplicationSet]
+// alsoArgoCDs lets Applications deploy Applications and ApplicationSets as well.
+const alsoArgoCDs = onlyConfigMaps + `- apiGroups: [argoproj.io]
+  kinds: [Application, ApplicationSet]
   clusters: ["*"]
 `
 
@@ -78,7 +78,7 @@ func (a *ArgoCD) install(ctx context.Context) error {
 func (a *ArgoCD) configure(o *unstructured.Unstructured) error {
 	inclusions := onlyConfigMaps
 	if a.options.AppOfApps {
-		inclusions = alsoApplicationSets
+		inclusions = alsoArgoCDs
 	}
 	switch o.GetKind() + " " + o.GetName() {
 	case "ConfigMap argocd-cm":

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/stepgate/stepgate/test/argocd"
@@ -41,13 +42,17 @@ const (
 	verifying mode = "verifying"
 	// conditional is the mode of a gate with one approver.
 	conditional mode = "conditional"
+	// waving is the mode of a gate that has parents order their children.
+	waving mode = "waving"
 )
 
 // keepsOrder says that the mode promises that nothing starts early.
 func (m mode) keepsOrder() bool { return m != off && m != audit }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == candidate || m.starts() || m == conditional }
+func (m mode) holds() bool {
+	return m == on || m == candidate || m.starts() || m == conditional || m == waving
+}
 
 // starts says that the gate starts what is due.
 func (m mode) starts() bool { return m == starting || m == limited || m == forgetful }
@@ -90,6 +95,8 @@ func (m mode) args() []string {
 		return append(args, "--verify-kinds=analysisruns.v1alpha1.argoproj.io,jobs.v1.batch", "--verify-create")
 	case conditional:
 		return append(args, "--approver="+approver)
+	case waving:
+		return append(args, "--waves")
 	default:
 		return args
 	}
@@ -140,7 +147,7 @@ func start(ctx context.Context, flags options, modes []mode) (s *suite, err erro
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	o.Settings, o.AppOfApps = quietSettings(), flags.gitops
+	o.Settings, o.AppOfApps = quietSettings(), flags.gitops || slices.Contains(modes, waving)
 	s.grace = o.Grace
 	if flags.grace >= 0 {
 		s.grace = time.Duration(flags.grace) * time.Second
@@ -181,7 +188,7 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 		}
 		o := installed.Options{
 			Registration: installed.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
-			KeepsMaxUpdate: m == limited, Keeps: m.keeps(),
+			KeepsMaxUpdate: m == limited, Keeps: m.keeps(), Waves: m == waving,
 		}
 		if s.gates[m], err = installed.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

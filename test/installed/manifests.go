@@ -25,13 +25,13 @@ import (
 )
 
 // manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later, do not keep
-// maxUpdate, and report to nobody; otherwise Helm renders them from the chart, with the same values.
+// maxUpdate, have no waves, and report to nobody; otherwise Helm renders them from the chart, with the same values.
 func manifests(ctx context.Context, e *environment.Environment, o Options) ([]byte, error) {
 	folder := "enforce"
 	if o.Starts {
 		folder = "start"
 	}
-	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate && !o.Notifies && !o.UI {
+	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate && !o.Notifies && !o.UI && !o.Waves {
 		return Kustomize(filepath.Join(e.Root, "config", folder))
 	}
 	helm, err := NewHelm(e)
@@ -41,6 +41,7 @@ func manifests(ctx context.Context, e *environment.Environment, o Options) ([]by
 	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate",
 		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce",
 		fmt.Sprintf("--set=start.enabled=%t", o.Starts), fmt.Sprintf("--set=config.maxUpdate=%t", o.KeepsMaxUpdate),
+		fmt.Sprintf("--set=waves.enabled=%t", o.Waves),
 		fmt.Sprintf("--set=notifications.enabled=%t", o.Notifies),
 		fmt.Sprintf("--set=ui.enabled=%t,ui.tokenSecret.name=ui,ui.actions.enabled=%t", o.UI, o.Acts))
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err

@@ -49,6 +49,8 @@ type Options struct {
 	Starts bool
 	// KeepsMaxUpdate has it keep the maxUpdate of steps.
 	KeepsMaxUpdate bool
+	// Waves has the API server ask about the children of parents.
+	Waves bool
 	// Notifies installs what the reporter needs to tell people about rollouts, and UI what it needs to answer Argo CD's UI:
 	// StartReporter starts it.
 	Notifies, UI bool

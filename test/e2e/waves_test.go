@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// child is a child of the parent "platform", and its sync wave.
+type child struct {
+	name string
+	wave int
+}
+
+// children are eight in four waves, in the order in which they have to go.
+func children() []child {
+	return []child{
+		{"crds-a", -5}, {"crds-b", -5}, {"base-a", 0}, {"base-b", 0},
+		{"data-a", 10}, {"data-b", 10}, {"shop-a", 20}, {"shop-b", 20},
+	}
+}
+
+// wavesPlay is one change to the children.
+type wavesPlay struct {
+	key, title string
+	// changes says which children a commit changes, and degrades which one it makes Degraded.
+	changes  func(child) bool
+	degrades string
+	// complete are those that have to deploy it.
+	complete func(child) bool
+}
+
+func wavesPlays() []wavesPlay {
+	every := func(child) bool { return true }
+	return []wavesPlay{
+		{key: "all", title: "a commit changes all children; the last wave is compared first", changes: every, complete: every},
+		{
+			key: "two", title: "a commit changes two children only, of two waves; the later one is compared first",
+			changes:  func(c child) bool { return c.name == "base-b" || c.name == "shop-a" },
+			complete: func(c child) bool { return c.name == "base-b" || c.name == "shop-a" },
+		},
+		{
+			key: "degraded", title: "a commit makes a child of wave 0 Degraded", changes: every, degrades: "base-a",
+			complete: func(c child) bool { return c.wave < 0 || c.name == "base-b" },
+		},
+	}
+}
+
+// TestWaves lets a parent Application install eight children in four sync waves, and then changes their content.
+func TestWaves(t *testing.T) {
+	about := report.Suite{
+		Name: "e2e-waves", Title: "a parent Application with eight children in four sync waves (`stepgate.io/waves`)",
+	}
+	chosen.run(t, about, []mode{off, waving}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+		s.out.Line("| what happens | stepgate | starts out of order | complete | time |\n|---|---|---|---|---|")
+		line, err := "e2e-waves: argocd="+s.argo.Version, error(nil)
+		for _, m := range []mode{off, waving} {
+			out, problem := s.playWaves(ctx, m)
+			line += fmt.Sprintf(" %s_out_of_order=%d", m, out)
+			switch {
+			case problem != nil:
+				err = errors.Join(err, fmt.Errorf("%s: %w", m, problem))
+			case m == waving && out > 0:
+				err = errors.Join(err, errors.New("out of order with stepgate"))
+			case m == off && out == 0:
+				err = errors.Join(err, errors.New("nothing was out of order without stepgate"))
+			}
+		}
+		return line, err
+	})
+}
+
+// playWaves installs the children and plays all changes, and returns how many starts were out of order.
+func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
+	repo, err := s.argo.NewRepository("waves-" + string(m))
+	if err != nil {
+		return 0, err
+	}
+	files := map[string]string{}
+	versions := map[string]string{}
+	write := func(c child, version, health string) {
+		versions[c.name] = version
+		files[c.name+"/configmap.yaml"] = fmt.Sprintf(
+			"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: waves-%s\ndata:\n  version: %q\n  health: %s\n", c.name, version,
+			health)
+	}
+	var names []string
+	for _, c := range children() {
+		names = append(names, c.name)
+		write(c, "1", "Healthy")
+		files["apps/"+c.name+".yaml"] = c.manifest(m, repo.URL)
+	}
+	commit, err := repo.Commit(argocd.Main, files)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := s.Admin.Create(ctx, wavesParent(m, repo.URL)); err != nil {
+		return 0, err
+	}
+	early, problem := s.playWave(ctx, m, commit, names, names)
+	s.out.Line("| the installation | %s | %d | %t | %.1f s |", m, len(early), problem == nil, time.Since(began).Seconds())
+	s.tellEarly(early)
+	if problem != nil {
+		return len(early), fmt.Errorf("the installation: %w", problem)
+	}
+	out += len(early)
+	for i, p := range wavesPlays() {
+		var changed, complete []string
+		for _, c := range children() {
+			if p.changes(c) {
+				health := "Healthy"
+				if c.name == p.degrades {
+					health = "Degraded"
+				}
+				write(c, fmt.Sprint(i+2), health)
+				changed = append(changed, c.name)
+			}
+			if p.complete(c) {
+				complete = append(complete, c.name)
+			}
+		}
+		began := time.Now()
+		commit, err := repo.Commit(argocd.Main, files)
+		if err != nil {
+			return out, err
+		}
+		for _, name := range slices.Backward(names) {
+			if err := s.refreshNow(ctx, m, name); err != nil {
+				return out, err
+			}
+		}
+		early, problem := s.playWave(ctx, m, commit, changed, complete)
+		s.out.Line("| %s | %s | %d | %t | %.1f s |", p.title, m, len(early), problem == nil, time.Since(began).Seconds())
+		s.tellEarly(early)
+		out += len(early)
+		if problem != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", p.key, problem))
+		}
+	}
+	return out, err
+}
+
+// tellEarly prints which starts were out of order, for whoever looks at the run.
+func (*suite) tellEarly(early []string) {
+	for _, e := range early {
+		fmt.Println("  out of order:", e)
+	}
+}
+
+// playWave waits until these children have deployed a commit, and then for a while in which nobody else may. It returns
+// the starts of syncs to the commit before all of it in the earlier waves was done.
+func (s *suite) playWave(ctx context.Context, m mode, commit string, changed, complete []string) ([]string, error) {
+	problem := s.untilChain(ctx, m, complete, func(o observer.Observation) bool { return doneAt(o, commit) })
+	if len(complete) < len(changed) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(15 * time.Second): // nothing else may follow
+		}
+	}
+	of := map[string]bool{}
+	for _, name := range changed {
+		of[name] = true
+	}
+	all, err := s.recorder.seen(string(m), of)
+	if err != nil {
+		return nil, err
+	}
+	return outOfWaves(all, of, commit), problem
+}
+
+// outOfWaves are the starts of syncs to a commit before every changed child of the earlier waves was done with it. It
+// goes by the order of the API server's events, and by the waves in git.
+func outOfWaves(all []observer.Observation, changed map[string]bool, commit string) (early []string) {
+	done, started := map[string]bool{}, map[string]bool{}
+	for _, o := range all {
+		if o.OperationSet && o.Compared.Revision == commit && !started[o.Name] {
+			started[o.Name] = true
+			for _, c := range children() {
+				if changed[c.name] && c.wave < waveOf(o.Name) && !done[c.name] {
+					early = append(early, o.Name+" before "+c.name)
+					break
+				}
+			}
+		}
+		if doneAt(o, commit) {
+			done[o.Name] = true
+		}
+	}
+	return early
+}
+
+func waveOf(name string) int {
+	all := children()
+	return all[slices.IndexFunc(all, func(c child) bool { return c.name == name })].wave
+}
+
+// wavesParent deploys the folder of the children's manifests.
+func wavesParent(m mode, url string) *argo.Application {
+	return &argo.Application{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: string(m), Name: "platform", Annotations: map[string]string{settings.WavesAnnotation: "true"},
+		},
+		Spec: argo.ApplicationSpec{
+			Project:     "default",
+			Source:      &argo.ApplicationSource{RepoURL: url, Path: "apps", TargetRevision: argocd.Main},
+			Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: string(m)},
+			SyncPolicy:  &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(true), SelfHeal: ptr.To(true)}},
+		},
+	}
+}
+
+// manifest is the child as its parent has it in git. One of wave 0 has no annotation.
+func (c child) manifest(m mode, url string) string {
+	wave := ""
+	if c.wave != 0 {
+		wave = fmt.Sprintf("  annotations: {argocd.argoproj.io/sync-wave: %q}\n", fmt.Sprint(c.wave))
+	}
+	return fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: %s
+  namespace: %s
+%sspec:
+  project: default
+  source: {repoURL: %q, path: %s, targetRevision: %s}
+  destination: {server: "https://kubernetes.default.svc", namespace: %s}
+  syncPolicy: {automated: {selfHeal: true}}
+`, c.name, m, wave, url, c.name, argocd.Main, m.destination())
+}
