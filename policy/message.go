@@ -161,7 +161,7 @@ func (d Decision) subject() string {
 	for _, b := range d.Blockers {
 		steps = append(steps, b.Step)
 	}
-	of := stepNames(steps)
+	of := StepNames(steps)
 	if len(d.Blockers) == 1 {
 		return "1 Application of " + of + " is not done"
 	}

@@ -32,9 +32,9 @@ func StepName(step int) string { return StepKind(step) + " " + strconv.Itoa(Step
 // namedSteps is how many of several steps are named.
 const namedSteps = 3
 
-// stepNames are 0-based steps, of which there is at least one: "step 1", "waves -1, 0 and 20" or
+// StepNames are 0-based steps, of which there is at least one: "step 1", "waves -1, 0 and 20" or
 // "steps 1, 2, 3 and 4 more".
-func stepNames(steps []int) string {
+func StepNames(steps []int) string {
 	steps = slices.Compact(slices.Sorted(slices.Values(steps)))
 	var numbers []string
 	for _, s := range steps[:min(len(steps), namedSteps)] {

@@ -60,7 +60,7 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time, actor string) 
 	}
 	set.Namespace = req.Namespace
 	w := &setWrite{set: set, dryRun: req.DryRun != nil && *req.DryRun, Write: approval.Write{
-		Set:  policy.ClientText(req.Namespace + "/" + set.Name),
+		Set: policy.ClientText(req.Namespace + "/" + set.Name), Waves: argocd.NewApplicationSet(set).Waves,
 		User: req.UserInfo.Username, Groups: req.UserInfo.Groups, At: now,
 	}}
 	if actor != "" && w.User == actor {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -68,7 +69,7 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 func (s *Stamper) problems(
 	req admissionv1.AdmissionRequest, set *argocd.ApplicationSet, application bool,
 ) (all []settings.Problem) {
-	if !application || set.Waves || set.Annotations.Text(settings.WavesAnnotation) != "" {
+	if !application || set.Waves {
 		read := s.parser.Of(set)
 		all = slices.Concat(read.Problems, settings.Unreadable(set.Subscriptions),
 			judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, ""), read.After))
@@ -78,6 +79,9 @@ func (s *Stamper) problems(
 	}
 	if !application {
 		return all
+	}
+	if err := argocd.SyncWaveProblem(set.Annotations); err != nil {
+		all = append(all, settings.Problem{Annotation: synccommon.AnnotationSyncWave, Text: err.Error()})
 	}
 	for _, p := range s.ofApplication(req) {
 		if !slices.Contains(all, p) {

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -68,4 +70,71 @@ func TestWhoeverWritesAfterOnAnApplicationIsTold(t *testing.T) {
 	req = (&scenario.Attempt{Before: dev, After: own, User: "alice"}).Request()
 	resp = stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 	g.Expect(resp.Warnings).To(BeEmpty(), "it is being deleted")
+}
+
+// TestWhoeverWritesWavesOnAParentIsTold what is wrong with that, and stepgate writes who has approved there, too.
+func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
+	c := scenario.Waves("1:dev=Healthy@b")
+	parent := c.Apps[1]
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		off         bool
+		want        []string
+		patches     int
+	}{
+		"an order": {annotations: map[string]string{settings.WavesAnnotation: "true"}},
+		"no order": {annotations: map[string]string{settings.PauseAnnotation: "nonsense", settings.WavesAnnotation: "false"}, patches: 1},
+		"neither": {
+			annotations: map[string]string{settings.WavesAnnotation: "yes"},
+			want:        []string{`stepgate: annotation stepgate.io/waves is not valid, the stricter reading is used: "yes" is neither "true" nor "false"`},
+		},
+		"the installation has none": {
+			annotations: map[string]string{settings.WavesAnnotation: "true"}, off: true,
+			want: []string{"stepgate: annotation stepgate.io/waves is ignored: this installation has parent Applications order nothing (waves.enabled of the chart)"},
+		},
+		"a limit that nobody can read": {
+			annotations: map[string]string{settings.WavesAnnotation: "true", settings.MaxUpdateAnnotation: "x"},
+			want:        []string{`stepgate: annotation stepgate.io/max-update is not valid, the stricter reading is used: "x" is no number of Applications`},
+		},
+		"a circle": {
+			annotations: map[string]string{settings.WavesAnnotation: "true", settings.AfterAnnotation: "nobody"},
+			want:        []string{"stepgate: annotation stepgate.io/after is waiting for argocd/nobody, which does not exist"},
+		},
+		"a pause":  {annotations: map[string]string{settings.WavesAnnotation: "true", settings.PauseAnnotation: "1"}, patches: 1},
+		"approval": {annotations: map[string]string{settings.WavesAnnotation: "true", settings.ApproveAnnotation: "1", settings.ApprovedAnnotation: "1@1.2.3"}, patches: 1},
+		"a wave of its own that is no number": {
+			annotations: map[string]string{"argocd.argoproj.io/sync-wave": "ten"},
+			want:        []string{`stepgate: annotation argocd.argoproj.io/sync-wave is no number, and Argo CD counts it as 0: "ten"`},
+		},
+		"no wave": {annotations: map[string]string{settings.WavesAnnotation: "true", settings.PauseAnnotation: "last"}, patches: 1, want: []string{"stepgate: annotation stepgate.io/pause is not valid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stamper := NewStamper(settings.Config{Mode: settings.Enforce, Waves: !tc.off}, scenario.Watched{Cluster: c}, reporterAccount,
+				scenario.AtNoon)
+			app := parent.DeepCopy()
+			app.Annotations = tc.annotations
+			req := (&scenario.Attempt{Before: parent, After: app, User: "alice"}).Request()
+			resp := stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
+			g.Expect(resp.Allowed).To(BeTrue())
+			g.Expect(resp.Patches).To(HaveLen(tc.patches))
+			g.Expect(resp.Warnings).To(HaveLen(len(tc.want)))
+			for i, want := range tc.want {
+				g.Expect(resp.Warnings[i]).To(HavePrefix(want))
+			}
+		})
+	}
+}
+
+// TestApprovalsOnAParentAreThoseOfApprovers: the annotations of a parent are no way round the check.
+func TestApprovalsOnAParentAreThoseOfApprovers(t *testing.T) {
+	g := NewWithT(t)
+	parent := scenario.Waves("1:dev=Healthy@b").Apps[1]
+	approved := parent.DeepCopy()
+	approved.Annotations[settings.ApprovedAnnotation] = "1@1.2.3"
+	check := NewApprovalCheck(ApproverConfig{Users: []string{"bob"}}, reporterAccount, record.NewMetrics(prometheus.NewRegistry()), scenario.AtNoon)
+	req := (&scenario.Attempt{Before: parent, After: approved, User: "alice"}).Request()
+	resp := check.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
+	g.Expect(resp.Allowed).To(BeFalse())
+	g.Expect(resp.Result.Message).To(HavePrefix("alice may not approve wave 1 of Application argocd/platform"))
 }

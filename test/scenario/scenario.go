@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	operations "gomodules.xyz/jsonpatch/v2"
@@ -73,12 +75,8 @@ func (c *Cluster) ApplicationSet(_ context.Context, name types.NamespacedName) (
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("get ApplicationSet %s: %w", name, err)
 	}
-	for _, set := range c.Sets {
-		if set.Namespace == name.Namespace && set.Name == name.Name {
-			return argocd.NewApplicationSet(set), nil
-		}
-	}
-	return nil, nil
+	set, _ := Watched{c}.Set(name)
+	return set, nil
 }
 
 // Evaluate is judge.Evaluator.
@@ -87,11 +85,8 @@ func (c *Cluster) Evaluate(_ context.Context, in policy.Input, open policy.Decis
 		return policy.Decision{}, fmt.Errorf("list Applications: %w", err)
 	}
 	in.Siblings = nil
-	for _, app := range c.Apps {
-		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
-			sibling := argocd.Sibling(app)
-			in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&sibling))
-		}
+	for _, p := range (Watched{c}).Owned(types.UID(in.ApplicationSet.UID)) {
+		in.Siblings = append(in.Siblings, in.ApplicationSet.Sibling(&p.Application))
 	}
 	return policy.Weigh(in, open), nil
 }
@@ -151,6 +146,27 @@ func RollingSync(name string, steps ...string) *argo.ApplicationSet {
 	}
 	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: rollout}
 	return set
+}
+
+// Waves makes argocd/platform, a parent, and its children: "WAVE:NAME=HEALTH@REVISION", as Of. A wave of "-" is no
+// annotation.
+func Waves(children string) *Cluster {
+	parent := App("platform", "", "Healthy", "")
+	parent.OwnerReferences, parent.Labels = nil, nil
+	parent.Annotations = map[string]string{argocd.WavesAnnotation: "true"}
+	c := Of(children)
+	for _, app := range c.Apps {
+		wave := app.Labels["step"]
+		app.OwnerReferences, app.Labels = nil, nil
+		app.Annotations = map[string]string{
+			common.AnnotationKeyAppInstance: "platform:argoproj.io/Application:argocd/" + app.Name,
+		}
+		if wave != "-" {
+			app.Annotations[synccommon.AnnotationSyncWave] = wave
+		}
+	}
+	c.Sets, c.Apps = nil, append(c.Apps, parent)
+	return c
 }
 
 // Commit is the commit that a letter stands for.

@@ -108,6 +108,11 @@ func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster
 			return argocd.NewApplicationSet(set), cluster.Version{}
 		}
 	}
+	if parent, is := policy.ParentNamed(name.Name); is {
+		if p := w.Application(types.NamespacedName{Namespace: name.Namespace, Name: parent}); p != nil {
+			return p.Waves, cluster.Version{}
+		}
+	}
 	return nil, cluster.Version{}
 }
 
@@ -148,6 +153,11 @@ func (w Watched) Sets() []*argocd.ApplicationSet {
 	var all []*argocd.ApplicationSet
 	for _, set := range w.Cluster.Sets {
 		all = append(all, argocd.NewApplicationSet(set))
+	}
+	for _, app := range w.Apps {
+		if p := argocd.NewProjection(app); p.Waves != nil {
+			all = append(all, p.Waves)
+		}
 	}
 	return all
 }

@@ -5,7 +5,6 @@ package approval
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +33,8 @@ func (a Approvers) allow(user string, groups []string) bool {
 type Write struct {
 	// Set is the NAMESPACE/NAME of the ApplicationSet.
 	Set string
+	// Waves says that its steps are sync waves.
+	Waves bool
 	// Old and New are its annotations before and after that can be read; Old is empty if it is created.
 	Old, New map[string]string
 	// TooLong are the annotations that the write makes too long to be read.
@@ -64,10 +65,10 @@ func Check(w Write, approvers Approvers) string {
 	case len(added) > 0 && !approvers.allow(w.User, w.Groups):
 		refusal = fmt.Sprintf("%s may not approve %s of %s: stepgate's --approver and --approver-group do "+
 			"not name this user "+
-			"or a group of this user. Next: ask somebody whom they name", shown(w.User), stepsOf(added), policy.Called(w.Set))
+			"or a group of this user. Next: ask somebody whom they name", shown(w.User), w.steps(added), policy.Called(w.Set))
 	case len(added) > 0 && !isName(w.User):
 		refusal = fmt.Sprintf("a user whose name has no character, or more than %d, may not approve %s of %s",
-			maxUser, stepsOf(added), policy.Called(w.Set))
+			maxUser, w.steps(added), policy.Called(w.Set))
 	case w.changed(ApprovedBy) && !w.allowsStamps():
 		refusal = leaveOut(ApprovedBy)
 	case w.changed(PausedBy) && !w.allowsPausedBy():
@@ -159,20 +160,13 @@ func near(written, now time.Time) bool {
 	return written.Sub(now.Truncate(time.Second)).Abs() <= tolerance
 }
 
-// stepsOf names the steps of entries.
-func stepsOf(entries []Entry) string {
-	var steps []int
-	for _, e := range entries {
-		steps = append(steps, e.Number)
+// steps names the steps of entries.
+func (w Write) steps(entries []Entry) string {
+	steps := make([]int, len(entries))
+	for i, e := range entries {
+		if steps[i] = e.Number - 1; w.Waves {
+			steps[i] = policy.WaveStep(e.Number)
+		}
 	}
-	slices.Sort(steps)
-	steps = slices.Compact(steps)
-	texts := make([]string, len(steps))
-	for i, s := range steps {
-		texts[i] = strconv.Itoa(s)
-	}
-	if last := len(texts) - 1; last > 0 {
-		return "steps " + strings.Join(texts[:last], ", ") + " and " + texts[last]
-	}
-	return "step " + texts[0]
+	return policy.StepNames(steps)
 }

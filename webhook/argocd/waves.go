@@ -94,6 +94,15 @@ func (s *ApplicationSet) MaxUpdateProblem() error {
 	return err
 }
 
+// SyncWaveProblem is what is wrong with the sync wave of an Application; nil if nothing is.
+func SyncWaveProblem(annotations Annotations) error {
+	text, has := annotations.Get(synccommon.AnnotationSyncWave)
+	if _, err := strconv.Atoi(text); has && err != nil {
+		return fmt.Errorf("no number, and Argo CD counts it as 0: %.50q", text)
+	}
+	return nil
+}
+
 // withWave are the labels of an Application, and its sync wave (policy.WaveLabel) by the text of its annotation. One that
 // is no number counts as 0, as in syncwaves.Wave of argo-cd v3.5.7, gitops-engine/pkg/sync/syncwaves/waves.go. The map
 // that is given does not change.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
@@ -228,4 +229,29 @@ func TestVersionsTellOwnerAndLabels(t *testing.T) {
 		{Name: "dev", UID: "u-dev", Owner: "u-set", ResourceVersion: "7", Labels: map[string]string{"env": "dev"}},
 		{Name: "alone", UID: "u-alone", ResourceVersion: "8"},
 	}))
+}
+
+// TestAParentIsReadLive: what it orders is read from the Application itself.
+func TestAParentIsReadLive(t *testing.T) {
+	g := NewWithT(t)
+	name := types.NamespacedName{Namespace: "argocd", Name: policy.NameOfParent("platform")}
+	api, w, o := apiServer(t, `{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"namespace":"argocd",
+		"name":"platform","resourceVersion":"7","annotations":{"stepgate.io/waves":"true"}}}`)
+	set, err := api.ApplicationSet(t.Context(), name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(set.Waves).To(BeTrue())
+	g.Expect(set.Name).To(Equal(name.Name))
+	g.Expect(w.asked).To(HaveLen(1))
+	g.Expect(w.asked[0].Path).To(HaveSuffix("/namespaces/argocd/applications/platform"))
+	g.Expect(o.kinds).To(Equal([]string{"application_get"}))
+
+	api, _, _ = apiServer(t, `{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"namespace":"argocd",
+		"name":"platform","resourceVersion":"7"}}`)
+	g.Expect(api.ApplicationSet(t.Context(), name)).To(BeNil(), "it gives no order")
+	api, _, _ = apiServer(t, "")
+	g.Expect(api.ApplicationSet(t.Context(), name)).To(BeNil(), "it does not exist")
+	api, w, _ = apiServer(t, "{}")
+	w.code = 500
+	_, err = api.ApplicationSet(t.Context(), name)
+	g.Expect(err).To(HaveOccurred(), "nobody knows")
 }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package argocd
+
+import (
+	"testing"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/v3/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// TestParents looks for the parent of argocd/dev.
+func TestParents(t *testing.T) {
+	for name, tc := range map[string]struct{ label, tracking, want string }{
+		"none":                          {},
+		"the label":                     {label: "platform", want: "platform"},
+		"the annotation":                {tracking: "platform:argoproj.io/Application:argocd/dev", want: "platform"},
+		"both":                          {"helm-release", "platform:argoproj.io/Application:argocd/dev", "platform"},
+		"a parent of its own namespace": {tracking: "argocd_platform:argoproj.io/Application:argocd/dev", want: "platform"},
+		"the same by the label":         {label: "argocd_platform", want: "platform"},
+		"a parent of another namespace": {tracking: "team_platform:argoproj.io/Application:argocd/dev"},
+		"copied from another one":       {tracking: "platform:argoproj.io/Application:argocd/other"},
+		"of another kind":               {tracking: "platform:apps/Deployment:argocd/dev"},
+		"no tracking at all":            {tracking: "platform"},
+		"many colons":                   {tracking: ":::::"},
+		"a chart's label of its own":    {label: "dev"},
+		"a copy, and the label":         {"base", "platform:argoproj.io/Application:argocd/other", "base"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := application()
+			app.OwnerReferences, app.Labels, app.Annotations = nil, map[string]string{}, map[string]string{}
+			if tc.label != "" {
+				app.Labels[common.LabelKeyAppInstance] = tc.label
+			}
+			if tc.tracking != "" {
+				app.Annotations[common.AnnotationKeyAppInstance] = tc.tracking
+			}
+			uid, set := OwnerOf(app)
+			owners := Owners(decoded(t, app))
+			p := NewProjection(app)
+			g.Expect(p.Controlled()).To(BeFalse())
+			if tc.want == "" {
+				g.Expect(uid).To(BeEmpty())
+				g.Expect(set).To(BeEmpty())
+				g.Expect(owners).To(BeEmpty())
+				return
+			}
+			g.Expect(set).To(Equal(policy.NameOfParent(tc.want)))
+			g.Expect(uid).To(Equal(UIDOfParent("argocd", tc.want)))
+			g.Expect(owners).To(HaveLen(1))
+			g.Expect(owners[0].UID).To(Equal(uid), "the write and the watch agree")
+			g.Expect(owners[0].Name).To(Equal(set))
+			g.Expect(p.Owner).To(Equal(uid))
+		})
+	}
+}
+
+// TestAnApplicationSetIsNoParent: what it generates is its own, whatever the tracking says.
+func TestAnApplicationSetIsNoParent(t *testing.T) {
+	g := NewWithT(t)
+	app := application()
+	app.Annotations = map[string]string{common.AnnotationKeyAppInstance: "platform:argoproj.io/Application:argocd/dev"}
+	g.Expect(NewProjection(app).Controlled()).To(BeTrue())
+	g.Expect(NewProjection(app).Set).To(Equal("guestbook"))
+	g.Expect(Owners(decoded(t, app))[0].Name).To(Equal("guestbook"))
+}
+
+// TestWhatAParentHasYetToDeploy: they are in its status, before they exist.
+func TestWhatAParentHasYetToDeploy(t *testing.T) {
+	g := NewWithT(t)
+	parent := application()
+	parent.Name = "platform"
+	g.Expect(NewProjection(parent).Waves).To(BeNil())
+
+	parent.Annotations = map[string]string{WavesAnnotation: "true"}
+	resource := func(name string, wave int64, edit func(*argo.ResourceStatus)) argo.ResourceStatus {
+		r := argo.ResourceStatus{
+			Group: "argoproj.io", Version: "v1alpha1", Kind: "Application", Namespace: "argocd", Name: name, SyncWave: wave,
+			Status: argo.SyncStatusCodeOutOfSync,
+		}
+		if edit != nil {
+			edit(&r)
+		}
+		return r
+	}
+	parent.Status.Resources = []argo.ResourceStatus{
+		resource("new", -3, nil),
+		resource("there", 1, func(r *argo.ResourceStatus) { r.Status = argo.SyncStatusCodeSynced }),
+		resource("leaves", 1, func(r *argo.ResourceStatus) { r.RequiresPruning = true }),
+		resource("elsewhere", 1, func(r *argo.ResourceStatus) { r.Namespace = "team" }),
+		resource("config", 1, func(r *argo.ResourceStatus) { r.Group, r.Kind = "", "ConfigMap" }),
+	}
+	set := NewProjection(parent).Waves
+	g.Expect(set.Ordered()).To(BeTrue())
+	g.Expect(set.Name).To(Equal(policy.NameOfParent("platform")))
+	g.Expect(set.Recorded).To(Equal(map[string]policy.Recorded{"new": {Step: policy.WaveStep(-3) + 1}}))
+
+	parent.Annotations[WavesAnnotation] = "false"
+	g.Expect(NewProjection(parent).Waves).To(BeNil())
+	parent.Annotations[WavesAnnotation] = "yes"
+	g.Expect(NewProjection(parent).Waves).NotTo(BeNil(), "who writes something wants an order")
+	g.Expect(NewProjection(parent).Waves.WavesProblem()).To(MatchError(`"yes" is neither "true" nor "false"`))
+}
+
+// TestSyncWavesAreSteps: what is watched and what is written have the same wave, and the labels stay as they are.
+func TestSyncWavesAreSteps(t *testing.T) {
+	for text, want := range map[string]string{"20": "20", "-1": "-1", "0": "", "": "", "ten": "", "1.5": ""} {
+		g := NewWithT(t)
+		app := application()
+		app.Annotations = map[string]string{synccommon.AnnotationSyncWave: text}
+		g.Expect(NewProjection(app).Application.Labels[policy.WaveLabel]).To(Equal(want))
+		g.Expect(Target(decoded(t, app), nil).Labels[policy.WaveLabel]).To(Equal(want))
+		g.Expect(Target(decoded(t, app), decoded(t, app)).OldLabels[policy.WaveLabel]).To(Equal(want))
+		g.Expect(app.Labels).To(Equal(map[string]string{"env": "dev"}))
+	}
+}
+
+func TestMaxUpdateOfWaves(t *testing.T) {
+	for text, tc := range map[string]struct {
+		// most are how many of 10 Applications of waves 10 and 20 may sync at a time; -1 is no limit.
+		most    [2]int
+		problem string
+	}{
+		"3":           {most: [2]int{3, 3}},
+		"20=3":        {most: [2]int{-1, 3}},
+		"10=25%,20=3": {most: [2]int{2, 3}},
+		"1, 20=50%":   {most: [2]int{1, 5}},
+		"20=0":        {most: [2]int{-1, 0}},
+		"":            {[2]int{1, 1}, `"" is no number of Applications: write "3", or a share of the wave such as "25%"`},
+		"20=-1":       {[2]int{1, 1}, `"-1" is no number of Applications: write "3", or a share of the wave such as "25%"`},
+		"20=many":     {[2]int{1, 1}, `"many" is no number of Applications: write "3", or a share of the wave such as "25%"`},
+		"first=1":     {[2]int{1, 1}, `"first" is not a wave: write "3", or limits of waves such as "10=25%,20=3"`},
+		"20=1,20=2":   {[2]int{1, 1}, `"20=2" is a second limit of the same waves`},
+		"99999999=1":  {[2]int{1, 1}, "there is no wave 99999999: waves are between -16777216 and 16777216"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			parent := application()
+			parent.Annotations = map[string]string{WavesAnnotation: "true", MaxUpdateAnnotation: text}
+			set := NewProjection(parent).Waves
+			for i, wave := range []int{10, 20} {
+				most, limited := set.AtOnce(policy.WaveStep(wave), 10)
+				if !limited {
+					most = -1
+				}
+				g.Expect(most).To(Equal(tc.most[i]))
+			}
+			if tc.problem == "" {
+				g.Expect(set.MaxUpdateProblem()).To(Succeed())
+			} else {
+				g.Expect(set.MaxUpdateProblem()).To(MatchError(tc.problem))
+			}
+		})
+	}
+}
+
+// TestWavesOfAnApplicationSet count where it has no RollingSync.
+func TestWavesOfAnApplicationSet(t *testing.T) {
+	g := NewWithT(t)
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{WavesAnnotation: "true"}}}
+	set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "dev", Step: "1"}}
+	g.Expect(NewApplicationSet(set).Waves).To(BeTrue())
+	g.Expect(NewApplicationSet(set).Recorded).To(BeEmpty(), "that is of a strategy that it had before")
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{Steps: []argo.ApplicationSetRolloutStep{{}}},
+	}
+	g.Expect(NewApplicationSet(set).Waves).To(BeFalse())
+	g.Expect(NewApplicationSet(set).WavesProblem()).To(MatchError(
+		"the ApplicationSet has RollingSync, whose steps are the order: remove one of the two"))
+	g.Expect(deniedStep(`admission webhook "operation.stepgate.io" denied the request: wave -3 of ApplicationSet a/b may not`)).
+		To(Equal(policy.WaveStep(-3)))
+}
