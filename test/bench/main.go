@@ -46,6 +46,8 @@ type options struct {
 	// crowd are how many Applications ApplicationSets have that share a namespace in part 6, beside small ones.
 	crowd []int
 	small int
+	// tracked is how many Applications each namespace has in part 7.
+	tracked int
 	// sizes are how many Applications there are in part 5, in so many namespaces. Argo CD compares each once in
 	// compared, and each measurement under load takes a window.
 	sizes            []int
@@ -87,11 +89,12 @@ func main() {
 func parse() (options, error) {
 	o := options{
 		siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000,
-		crowd: []int{10, 1000, 5000}, small: 100, sizes: []int{20000, 50000},
+		crowd: []int{10, 1000, 5000}, small: 100, tracked: 1000, sizes: []int{20000, 50000},
 	}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
 	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many "+
-		"Applications that Argo CD writes; 6: all Applications in one namespace (default 1,2,3,4,6; with --quick all)",
+		"Applications that Argo CD writes; 6: all Applications in one namespace; 7: Applications that Argo CD tracks, with waves and without (default "+
+		"1,2,3,4,6; with --quick all)",
 		numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
@@ -120,13 +123,13 @@ func parse() (options, error) {
 	flag.Parse()
 	if *quick {
 		o.siblings, o.samples, o.burst, o.applications, o.rest, o.asked = []int{10}, 1, 10, 50, time.Second, 10
-		o.crowd, o.small = []int{10, 101}, 2
+		o.crowd, o.small, o.tracked = []int{10, 101}, 2, 20
 		o.sizes, o.namespaces, o.compared, o.window, o.rolling = []int{400}, 2, 10*time.Second, 2*time.Second, 40
 	}
 	if o.parts == nil {
 		o.parts = []int{1, 2, 3, 4, 6}
 		if *quick {
-			o.parts = append(o.parts, 5)
+			o.parts = append(o.parts, 5, 7)
 		}
 	}
 	if o.samples < 1 || slices.Min(o.siblings) < 3 {
@@ -184,9 +187,9 @@ func run(ctx context.Context, o options, out *report.Printer) (err error) {
 		}
 		began := time.Now()
 		var goals []goal
-		parts := []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine, fleets, shared}
+		parts := []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine, fleets, shared, tracked}
 		// The command line goes first: it lists all Applications of the cluster, and each part creates more of them.
-		for _, part := range []int{4, 6, 1, 2, 3, 5} {
+		for _, part := range []int{4, 6, 7, 1, 2, 3, 5} {
 			if slices.Contains(o.parts, part) {
 				goals = append(goals, parts[part-1](ctx, s)...)
 			}
