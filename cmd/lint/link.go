@@ -48,8 +48,8 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 }
 
 // Link gives every ApplicationSet its Applications: those that it controls, and, to the only ApplicationSet of files,
-// those that nobody owns, as argocd appset generate prints them. An Application that comes after others by itself, or that
-// has waves, is looked at by itself. It counts the others.
+// those that nobody owns, as argocd appset generate prints them. An Application that comes after others by itself, or
+// that has waves, is looked at by itself. It counts the others.
 func (in *Input) Link() {
 	in.take()
 	byName := map[string][]*Subject{}

@@ -40,8 +40,8 @@ func parentOf(meta *metav1.ObjectMeta) (name string, tracked bool) {
 	return "", true
 }
 
-// parents are the parents of the Applications, by their index; those that are not there are left out. An Application may
-// be a part of itself, which makes it nobody's child.
+// parents are the parents of the Applications, by their index; those that are not there are left out. An Application
+// may be a part of itself, which makes it nobody's child.
 func (in *Input) parents() map[int]int {
 	byName := map[string][]int{}
 	for i := range in.applications {

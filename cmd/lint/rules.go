@@ -227,8 +227,8 @@ func syncRules() []Rule {
 			"sync-wave", Note, "A sync wave on generated Applications",
 			"Argo CD puts the resources of one sync in order by their waves. The ApplicationSet controller makes each " +
 				"Application by itself, and does not read them.",
-			"To have stepgate keep this order, annotate the ApplicationSet with stepgate.io/waves: \"true\". Or write the order " +
-				"as steps: a label of the Applications, and spec.strategy.rollingSync.steps that select it.",
+			"To have stepgate keep this order, annotate the ApplicationSet with stepgate.io/waves: \"true\". Or write the " +
+				"order as steps: a label of the Applications, and spec.strategy.rollingSync.steps that select it.",
 		},
 		{
 			"automated-disabled", Note, "Automated sync that is switched off",
@@ -384,7 +384,8 @@ func waveRules() []Rule {
 			"waves-invalid", Error, "stepgate.io/waves or stepgate.io/max-update that is not valid",
 			"Whatever is not false asks for waves, except beside RollingSync, whose steps are the order. A max-update that " +
 				"cannot be read lets one Application of a wave sync at a time.",
-			"Write stepgate.io/waves: \"true\" without RollingSync, and stepgate.io/max-update beside it: 3, 25% or 10=25%,20=3.",
+			"Write stepgate.io/waves: \"true\" without RollingSync, and stepgate.io/max-update beside it: 3, 25% or " +
+				"10=25%,20=3.",
 		},
 		{
 			"wave-not-there", Warning, "A wave that no Application has",

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	strategy = "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 +
-		"        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n"
+	strategy = "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" +
+		step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n"
 	toName = "    metadata:\n      name:"
 	// waveOfEnv is wave 20 for prod, and 0 for dev.
 	waveOfEnv = `{{if eq .env "prod"}}20{{end}}`
@@ -35,8 +35,8 @@ func byWaves(wave string, annotations ...string) []string {
 var waveRows = map[string]row{
 	"waves": {byWaves(waveOfEnv), nil},
 	"conditions of waves": {
-		byWaves(waveOfEnv, "stepgate.io/pause: '20'", "stepgate.io/soak: 20=1h", "stepgate.io/max-update: 20=1", "stepgate.io/pin: candidate",
-			"stepgate.io/max-failures: 10%"), nil,
+		byWaves(waveOfEnv, "stepgate.io/pause: '20'", "stepgate.io/soak: 20=1h", "stepgate.io/max-update: 20=1",
+			"stepgate.io/pin: candidate", "stepgate.io/max-failures: 10%"), nil,
 	},
 	"tracks of waves": {byWaves(waveOfEnv, "stepgate.io/track: env"), nil},
 	"waves that soak": {
@@ -45,7 +45,8 @@ var waveRows = map[string]row{
 		},
 	},
 	"waves, neither true nor false": {
-		append([]string{"stepgate.io/require: health", "stepgate.io/waves: 'yes'\n    stepgate.io/pause: '0'"}, strategy, ""), []string{
+		[]string{"stepgate.io/require: health", "stepgate.io/waves: 'yes'\n    stepgate.io/pause: '0'", strategy, ""},
+		[]string{
 			`waves-invalid 7 metadata.annotations["stepgate.io/waves"]: The annotation stepgate.io/waves is not valid, the stricter reading is used: "yes" is neither "true" nor "false".`,
 			`one-step 7 metadata.annotations["stepgate.io/waves"]: All Applications are in wave 0, and there is nothing to put in order.`,
 		},
@@ -84,10 +85,12 @@ var waveRows = map[string]row{
 		},
 	},
 	"waves that only the cluster knows": {
-		append(byWaves("{{.metadata.labels.wave}}", "stepgate.io/pause: '10'"), lists, "    - clusters: {}\n", "goTemplateOptions: [missingkey=error]", "goTemplateOptions: []"), nil,
+		append(byWaves("{{.metadata.labels.wave}}", "stepgate.io/pause: '10'"), lists, "    - clusters: {}\n"), nil,
 	},
 	"waves in a template of Applications that have Applications": {
-		[]string{toName, "    metadata:\n      annotations: {stepgate.io/waves: 'true', stepgate.io/max-update: '3'}\n      name:"}, nil,
+		[]string{
+			toName, "    metadata:\n      annotations: {stepgate.io/waves: 'true', stepgate.io/max-update: '3'}\n      name:",
+		}, nil,
 	},
 	"Applications that stay": {
 		append(byWaves(waveOfEnv), "  template:", "  syncPolicy: {applicationsSync: create-update}\n  template:"), []string{
@@ -125,7 +128,7 @@ func TestWavesInTheHeader(t *testing.T) {
 		"all": {byWaves(waveOfEnv), "by sync waves 0 and 20, 3 Applications"},
 		"one": {byWaves("-1"), "by sync wave -1, 3 Applications"},
 		"none": {
-			append(byWaves("{{.metadata.labels.wave}}"), lists, "    - clusters: {}\n", "goTemplateOptions: [missingkey=error]", "goTemplateOptions: []"),
+			append(byWaves("{{.metadata.labels.wave}}"), lists, "    - clusters: {}\n"),
 			"by sync waves, 0 known Applications",
 		},
 	} {
@@ -144,8 +147,8 @@ func TestWavesInTheHeader(t *testing.T) {
 	in.Link()
 	r := in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true})
 	g.Expect(r.ApplicationSets[0].NotChecked).To(ConsistOf(
-		Gap{"clusters", "generator 1 (clusters): which Applications it gives, and their sync waves; stepgate lint -n argocd " +
-			"guestbook checks the live ones"},
+		Gap{"clusters", "generator 1 (clusters): which Applications it gives, and their sync waves; stepgate lint -n " +
+			"argocd guestbook checks the live ones"},
 		Gap{"Applications", "the live Applications: you have no right"},
 	))
 	root := checked(t, "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"+
@@ -159,7 +162,8 @@ func TestWavesInTheHeader(t *testing.T) {
 func TestWavesOfGivenApplications(t *testing.T) {
 	g := NewWithT(t)
 	text := edited(t, byWaves("0", "stepgate.io/pause: '3'")...)
-	for _, app := range []string{"a", "b, annotations: {argocd.argoproj.io/sync-wave: '5'}", "c, annotations: {argocd.argoproj.io/sync-wave: five}"} {
+	const wave = ", annotations: {argocd.argoproj.io/sync-wave: "
+	for _, app := range []string{"a", "b" + wave + "'5'}", "c" + wave + "five}"} {
 		text += "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + app + "}\n"
 	}
 	r := checked(t, text)
@@ -174,8 +178,8 @@ func TestWavesOfGivenApplications(t *testing.T) {
 func TestWavesOfAnApplication(t *testing.T) {
 	const invalid = `waves-invalid 4 metadata.annotations["stepgate.io/waves"]: The annotation stepgate.io/waves is not valid, the stricter reading is used: "on" is neither "true" nor "false".`
 	app := func(annotations string) string {
-		return "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: root, annotations: {" + annotations +
-			"}}\nspec: {source: {repoURL: x}}\n"
+		return "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: root, annotations: {" +
+			annotations + "}}\nspec: {source: {repoURL: x}}\n"
 	}
 	for name, tc := range map[string]struct {
 		text string
@@ -225,10 +229,15 @@ func TestParents(t *testing.T) {
 	}{
 		"children": {[]*argo.Application{root(), of("root", "db"), of("root", "api", wave, "20")}, nil},
 		"children by the label": {
-			[]*argo.Application{root(), app("argocd", "db", nil, map[string]string{"app.kubernetes.io/instance": "root"}), of("argocd_root", "api", wave, "20")}, nil,
+			[]*argo.Application{
+				root(), app("argocd", "db", nil, map[string]string{"app.kubernetes.io/instance": "root"}),
+				of("argocd_root", "api", wave, "20"),
+			}, nil,
 		},
 		"a wave that is not there, and one that is none": {
-			[]*argo.Application{root("stepgate.io/pause", "10"), of("root", "db", wave, "-1"), of("root", "api", wave, "late")}, []string{
+			[]*argo.Application{
+				root("stepgate.io/pause", "10"), of("root", "db", wave, "-1"), of("root", "api", wave, "late"),
+			}, []string{
 				`wave-not-there 0 metadata.annotations["stepgate.io/pause"]: stepgate.io/pause names wave 10, which no Application has: there are waves -1 and 0.`,
 				`sync-wave-invalid 0 metadata.annotations["stepgate.io/waves"]: api has the sync wave "late", which is no number: Argo CD counts it as 0.`,
 			},
@@ -237,7 +246,8 @@ func TestParents(t *testing.T) {
 			[]*argo.Application{root()}, []string{`waves-without-children 0 metadata.annotations["stepgate.io/waves"]: It has waves, and no known Application is a part of it.`},
 		},
 		"no such parent": {
-			[]*argo.Application{of("root", "db")}, []string{"parent-elsewhere 0 " + at + "It is a part of Application root, which is not among what was read."},
+			[]*argo.Application{of("root", "db")},
+			[]string{"parent-elsewhere 0 " + at + "It is a part of Application root, which is not among what was read."},
 		},
 		"a parent of this name in another namespace": {
 			[]*argo.Application{of("team-a_root", "db"), root("stepgate.io/waves", "false")},
