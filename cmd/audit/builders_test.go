@@ -41,12 +41,19 @@ func guestbook(name string) *argo.ApplicationSet {
 	return set
 }
 
+// waves is an ApplicationSet whose steps are the sync waves of its Applications.
+func waves(name string) *argo.ApplicationSet {
+	return &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "argocd", Name: name, UID: types.UID(name), Annotations: map[string]string{"stepgate.io/waves": "true"},
+	}}
+}
+
 // sync is one sync of a scenario: a revision letter, when it started and ended, and flags.
 var syncs = regexp.MustCompile(`^([a-z])@(\d+)(?:-(\d+))?([hfvopdm]*)$`)
 
 // application makes an Application of an ApplicationSet from one line:
 //
-//	NAME ENV [created=S] [id=N] [limit=N] [repo=X | chart=X] [second=X] SYNC...
+//	NAME ENV [created=S] [id=N] [limit=N] [wave=N] [repo=X | chart=X] [second=X] SYNC...
 //
 // A SYNC is REVISION@START-END and flags: h is by hand, f failed, v has another path, o has another revision of the
 // second source, p is partial, d a dry run, m of local manifests. A failed sync, and one without an end, is the
@@ -74,6 +81,8 @@ func application(set *argo.ApplicationSet, line string) *argo.Application {
 		case key == "limit":
 			limit := int64(number(value))
 			app.Spec.RevisionHistoryLimit = &limit
+		case key == "wave":
+			app.Annotations = map[string]string{"argocd.argoproj.io/sync-wave": value}
 		case key == "chart":
 			app.Spec.Source = &argo.ApplicationSource{RepoURL: "https://charts.example.com", Chart: value, TargetRevision: "1.*"}
 		case key == "repo":

@@ -22,24 +22,24 @@ type Collection struct {
 	withoutSteps int
 }
 
-// AddSet keeps an ApplicationSet, if it has a RollingSync strategy with steps.
+// AddSet keeps an ApplicationSet, if it has a RollingSync strategy with steps, or waves.
 func (c *Collection) AddSet(object *argo.ApplicationSet) {
 	known := argocd.NewApplicationSet(object)
-	if !known.RollingSync || len(known.Steps) == 0 {
+	if !known.Ordered() {
 		c.withoutSteps++
 		return
 	}
 	if c.sets == nil {
 		c.sets = map[string]*set{}
 	}
-	c.sets[known.UID] = &set{namespace: known.Namespace, name: known.Name, steps: known.Steps}
+	c.sets[known.UID] = &set{rule: &known.ApplicationSet}
 }
 
 // Sets are the namespaces of the ApplicationSets that are kept, by their UID.
 func (c *Collection) Sets() map[types.UID]string {
 	all := make(map[types.UID]string, len(c.sets))
 	for uid, s := range c.sets {
-		all[types.UID(uid)] = s.namespace
+		all[types.UID(uid)] = s.rule.Namespace
 	}
 	return all
 }
@@ -52,7 +52,7 @@ func (c *Collection) AddApplication(app *argo.Application) {
 		return
 	}
 	s := c.sets[string(owner.UID)]
-	s.applications = append(s.applications, recordOf(app, s.steps))
+	s.applications = append(s.applications, recordOf(app, s.rule))
 }
 
 // Options are what to look at.
@@ -93,7 +93,7 @@ func (c *Collection) Report(o Options) *Report {
 
 func (s *set) report(since time.Time, log *ledger.Log) ApplicationSet {
 	a := ApplicationSet{
-		Namespace: s.namespace, Name: s.name, Steps: len(s.steps), Unclear: []ReasonCount{}, Rollouts: []Rollout{},
+		Namespace: s.rule.Namespace, Name: s.rule.Name, Steps: s.steps(), Unclear: []ReasonCount{}, Rollouts: []Rollout{},
 		NotComparable: s.notComparable(),
 	}
 	for _, app := range s.applications {
@@ -140,9 +140,9 @@ func (s *set) notComparable() int {
 			}
 		}
 	}
-	n := 0
+	lowest, n := s.lowest(), 0
 	for _, app := range s.applications {
-		shares := app.step <= 0
+		shares := app.step <= lowest
 		for key := range app.sources {
 			shares = shares || first[key] < app.step
 		}

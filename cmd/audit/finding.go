@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // finding collects the verdicts of all pairs of a rollout.
@@ -34,7 +36,7 @@ func (r *rollout) judge() *finding {
 
 // judge compares one member with those of earlier steps.
 func (f *finding) judge(late *member) {
-	before := &f.before[late.step]
+	before := f.before[late.step]
 	started := late.sync().started
 	early := Early{Sync: syncOf(late)}
 	for _, e := range before.members {
@@ -69,7 +71,8 @@ func (f *finding) doubtful(reason Reason, late *member, early *application) {
 	}
 	if f.unclear[reason] == nil {
 		f.unclear[reason] = &Pair{
-			Later: late.name, LaterStep: late.step + 1, Earlier: early.name, EarlierStep: early.step + 1,
+			Later: late.name, LaterStep: policy.StepNumber(late.step), Earlier: early.name,
+			EarlierStep: policy.StepNumber(early.step), Wave: policy.IsWave(late.step),
 		}
 	}
 }
@@ -127,8 +130,9 @@ func (f *finding) report() Rollout {
 func syncOf(m *member) Sync {
 	d := m.sync()
 	return Sync{
-		Application: m.name, Step: m.step + 1, StartedAt: metav1.NewTime(d.started), FinishedAt: timeOf(d.finished),
-		Outcome: d.outcome, By: d.by, Automated: d.automated,
+		Application: m.name, Step: policy.StepNumber(m.step), Wave: policy.IsWave(m.step),
+		StartedAt: metav1.NewTime(d.started), FinishedAt: timeOf(d.finished), Outcome: d.outcome, By: d.by,
+		Automated: d.automated,
 	}
 }
 

@@ -38,6 +38,9 @@ func report(sets map[string][]string, o audit.Options) *audit.Report {
 	c := &audit.Collection{}
 	for name, lines := range sets {
 		set := guestbook(name)
+		if strings.HasPrefix(name, "waves") {
+			set = waves(name)
+		}
 		c.AddSet(set)
 		for _, line := range lines {
 			c.AddApplication(application(set, line))
@@ -80,6 +83,7 @@ func TestScreens(t *testing.T) {
 	screens(t, "ends", ends(), false)
 	screens(t, "nothing", report(map[string][]string{"guestbook": {"guestbook-dev dev"}}, audit.Options{}), false)
 	screens(t, "none", report(nil, audit.Options{}), false)
+	screens(t, "waves", byWaves(), true)
 	unordered := &audit.Collection{}
 	unordered.AddSet(&argo.ApplicationSet{})
 	screens(t, "without-steps", unordered.Report(audit.Options{Now: epoch}), false)
@@ -94,6 +98,33 @@ func ends() *audit.Report {
 		"charts":  {"charts-dev dev chart=redis a@0-1 b@110-150", "charts-prod prod chart=redis a@5-6 b@100-105"},
 		"apart":   {"apart-dev dev repo=dev a@0-1", "apart-qa qa repo=qa b@2-3", "apart-prod prod repo=prod c@0-1"},
 	}, audit.Options{})
+}
+
+// byWaves has an early start and an unclear one, seen against a lower wave. The first wave is no later step, so nothing is
+// to be compared for the Application with a source of its own.
+func byWaves() *audit.Report {
+	return report(map[string][]string{
+		"waves": {
+			"crds - wave=-1 a@0-12 b@3642-3680 c@5000-5060", "base - repo=base wave=-1 a@0-12",
+			"db - a@20-30 b@3690-3700", "api - wave=20 a@60-81 b@3601-3613 c@4990-5200",
+		},
+	}, audit.Options{})
+}
+
+func TestWaves(t *testing.T) {
+	g, r := NewWithT(t), byWaves()
+	g.Expect(r.ApplicationSets).To(HaveLen(1))
+	g.Expect(r.ApplicationSets[0].Steps).To(Equal(3))
+	g.Expect(r.ApplicationSets[0].NotComparable).To(BeZero())
+	early := r.ApplicationSets[0].Rollouts[1].Early
+	g.Expect(early).To(HaveLen(1))
+	g.Expect([]any{early[0].Application, early[0].Step, early[0].Wave}).To(Equal([]any{"api", 20, true}))
+	g.Expect([]any{early[0].Before[0].Application, early[0].Before[0].Step}).To(Equal([]any{"db", 0}))
+	g.Expect(early[0].BeforeCount).To(Equal(2))
+	var out bytes.Buffer
+	g.Expect(audit.HTML(&out, r)).To(Succeed())
+	g.Expect(out.String()).To(And(ContainSubstring(">Wave -1<"), ContainSubstring(">Wave 20<")))
+	g.Expect(out.String()).NotTo(ContainSubstring(">Step "))
 }
 
 // many has more of everything than a screen shows.

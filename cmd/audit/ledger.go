@@ -45,13 +45,16 @@ func written(r *ledger.Rollout) Rollout {
 		if late.StartedAt.IsZero() {
 			continue
 		}
+		wave := policy.IsWave(late.Step - 1)
 		for j := range r.Steps[:i] {
 			early := &r.Steps[j]
 			switch {
+			case wave != policy.IsWave(early.Step-1): // a step of a strategy that it had before
 			case early.CompletedAt.IsZero():
 				all.Reason = NotWritten
 				all.Example = &Pair{
-					Later: "the first Application", LaterStep: late.Step, Earlier: "the last one", EarlierStep: early.Step,
+					Later: "the first Application", LaterStep: policy.StepNumber(late.Step - 1), Earlier: "the last one",
+					EarlierStep: policy.StepNumber(early.Step - 1), Wave: wave,
 				}
 			case early.CompletedAt.Sub(late.StartedAt) >= time.Second:
 				all.Early = append(all.Early, tooEarly(r, late, early))
@@ -80,13 +83,14 @@ func tooEarly(r *ledger.Rollout, late, early *ledger.Step) Early {
 	seconds := int64(early.CompletedAt.Sub(late.StartedAt) / time.Second)
 	e := Early{
 		Sync: Sync{
-			Application: "the first Application", Step: late.Step, StartedAt: metav1.NewTime(late.StartedAt), Outcome: Succeeded,
-			By: strings.Join(late.By, ", "), Automated: len(late.By) == 0,
+			Application: "the first Application", Step: policy.StepNumber(late.Step - 1), Wave: policy.IsWave(late.Step - 1),
+			StartedAt: metav1.NewTime(late.StartedAt), Outcome: Succeeded, By: strings.Join(late.By, ", "),
+			Automated: len(late.By) == 0,
 		},
 		Verdict: OutOfOrder, Seconds: &seconds, BeforeCount: 1,
 		Before: []Sync{{
-			Application: "the last one", Step: early.Step, StartedAt: metav1.NewTime(early.StartedAt),
-			FinishedAt: timeOf(early.CompletedAt), Outcome: Succeeded,
+			Application: "the last one", Step: policy.StepNumber(early.Step - 1), Wave: policy.IsWave(early.Step - 1),
+			StartedAt: metav1.NewTime(early.StartedAt), FinishedAt: timeOf(early.CompletedAt), Outcome: Succeeded,
 		}},
 	}
 	if len(late.By) > 0 || len(r.Bypasses) > 0 {

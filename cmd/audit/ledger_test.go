@@ -38,7 +38,12 @@ func TestFromLedger(t *testing.T) {
 		},
 		"bypassed":  {ledger.Rollout{Steps: []ledger.Step{step(1, 0, 5), step(2, 2, 8)}, Bypasses: []ledger.Bypass{{Why: "x"}}}, ByHand, "", ""},
 		"not known": {ledger.Rollout{Steps: []ledger.Step{step(1, 0, 0), step(2, 2, 8)}}, Unclear, NotWritten, ""},
-		"one step":  {ledger.Rollout{Steps: []ledger.Step{step(1, 0, 2), {Step: 2, Skipped: true}}}, OneStep, "", ""},
+		"by waves": {
+			ledger.Rollout{Steps: []ledger.Step{step(policy.WaveStep(-1)+1, 0, 5), step(policy.WaveStep(20)+1, 2, 8)}},
+			OutOfOrder, "", "the first Application (wave 20) started 3m before the last one (wave -1) had finished",
+		},
+		"a step, and then waves": {ledger.Rollout{Steps: []ledger.Step{step(2, 0, 5), step(policy.WaveStep(0)+1, 2, 8)}}, OneStep, "", ""},
+		"one step":               {ledger.Rollout{Steps: []ledger.Step{step(1, 0, 2), {Step: 2, Skipped: true}}}, OneStep, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

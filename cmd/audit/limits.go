@@ -19,7 +19,8 @@ func limits() []string {
 		"Only the first sync of a revision counts. A change of the template without a new revision is not looked at.",
 		"A sync that repairs drift looks like the first sync of a revision that changed nothing of its Application: the " +
 			"report may call it out of order.",
-		"The present labels tell the step of an Application. Applications that were deleted or recreated have no past.",
+		"The present labels, or the present sync wave, tell the step of an Application. Applications that were deleted or " +
+			"recreated have no past.",
 		"Rollouts that Argo CD's records have lost are judged by stepgate's ledger, if there is one and it may be read. It " +
 			"has the first start and the completion of each step, health included, and no single Application.",
 		"Times have whole seconds, of the clocks of Argo CD's controllers.",

@@ -43,11 +43,11 @@ type deployment struct {
 	outcome   Outcome
 }
 
-// recordOf keeps the part of an Application that an audit needs. Its present labels tell the step.
-func recordOf(app *argo.Application, steps []policy.Step) *application {
+// recordOf keeps the part of an Application that an audit needs. Its present labels, or its sync wave, tell the step.
+func recordOf(app *argo.Application, rule *policy.ApplicationSet) *application {
 	a := &application{
-		name: app.Name, step: policy.StepOf(steps, app.Labels), created: app.CreationTimestamp.UTC(),
-		sources: map[string]argo.ApplicationSource{},
+		name: app.Name, step: rule.StepOf(argocd.Labels(app.Labels, app.Annotations)),
+		created: app.CreationTimestamp.UTC(), sources: map[string]argo.ApplicationSource{},
 	}
 	a.keep(app.Spec.GetSources())
 	history := slices.Clone(app.Status.History)

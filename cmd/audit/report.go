@@ -8,7 +8,8 @@ import (
 )
 
 // Report is the answer of `stepgate audit`, and its JSON. Its fields keep their names and meanings within an
-// apiVersion; fields may be added. Steps are 1-based. Times have a resolution of one second.
+// apiVersion; fields may be added. Steps are 1-based, and a step that is a
+// sync wave has its number. Times have a resolution of one second.
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	// MadeAt is when the Applications were read.
@@ -20,7 +21,8 @@ type Report struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Totals are those of all ApplicationSets.
 	Totals Totals `json:"totals"`
-	// WithoutSteps is the number of ApplicationSets that were asked for and have no RollingSync strategy with steps.
+	// WithoutSteps is the number of ApplicationSets that were asked for and have neither a RollingSync
+	// strategy with steps nor waves.
 	WithoutSteps int `json:"withoutSteps"`
 	// ApplicationSets are those with steps, by namespace and name.
 	ApplicationSets []ApplicationSet `json:"applicationSets"`
@@ -45,7 +47,8 @@ type Totals struct {
 type ApplicationSet struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	Steps     int    `json:"steps"`
+	// Steps is the number of its steps, or of the sync waves that its Applications are in.
+	Steps int `json:"steps"`
 	// Applications is the number of those that a step selects, and NotSelected of the others, which are left out.
 	Applications int `json:"applications"`
 	NotSelected  int `json:"notSelected"`
@@ -100,13 +103,17 @@ type Pair struct {
 	LaterStep   int    `json:"laterStep"`
 	Earlier     string `json:"earlier"`
 	EarlierStep int    `json:"earlierStep"`
+	// Wave says that the steps are sync waves.
+	Wave bool `json:"wave,omitempty"`
 }
 
 // Sync is the first sync of the rollout's revision that is on record for an Application.
 type Sync struct {
-	Application string      `json:"application"`
-	Step        int         `json:"step"`
-	StartedAt   metav1.Time `json:"startedAt"`
+	Application string `json:"application"`
+	Step        int    `json:"step"`
+	// Wave says that the step is a sync wave.
+	Wave      bool        `json:"wave,omitempty"`
+	StartedAt metav1.Time `json:"startedAt"`
 	// FinishedAt is absent while the sync runs.
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	Outcome    Outcome      `json:"outcome"`

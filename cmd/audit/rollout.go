@@ -12,9 +12,28 @@ import (
 
 // set is an ApplicationSet with its Applications.
 type set struct {
-	namespace, name string
-	steps           []policy.Step
-	applications    []*application
+	rule         *policy.ApplicationSet
+	applications []*application
+}
+
+// steps is the number of steps: by waves, of those that an Application is in.
+func (s *set) steps() int {
+	if !s.rule.Waves {
+		return len(s.rule.Steps)
+	}
+	waves := map[int]bool{}
+	for _, app := range s.applications {
+		waves[app.step] = true
+	}
+	return len(waves)
+}
+
+// lowest is the first step: by waves, the lowest one that an Application is in.
+func (s *set) lowest() int {
+	if !s.rule.Waves || len(s.applications) == 0 {
+		return 0
+	}
+	return slices.MinFunc(s.applications, func(a, b *application) int { return cmp.Compare(a.step, b.step) }).step
 }
 
 // rollout is one revision of one source key.
@@ -24,8 +43,8 @@ type rollout struct {
 	members []*member
 	// newer are the revisions that some Application deployed first after the rollout's.
 	newer map[string]bool
-	// before sums up, for each step, what is on record of the steps before it.
-	before []earlier
+	// before sums up, for each step that has a member, what is on record of the steps before it.
+	before map[int]*earlier
 }
 
 // earlier sums up the Applications of all steps before one.
@@ -124,9 +143,14 @@ func (r *rollout) prepare() {
 	for _, m := range r.members {
 		m.doubt = r.doubt(m)
 	}
-	r.before = make([]earlier, len(r.set.steps))
-	for step := 1; step < len(r.before); step++ {
-		b := &r.before[step]
+	r.before = map[int]*earlier{}
+	for _, late := range r.members {
+		step := late.step
+		if r.before[step] != nil {
+			continue
+		}
+		b := &earlier{}
+		r.before[step] = b
 		for _, m := range r.members {
 			if m.step < step {
 				b.members = append(b.members, m)

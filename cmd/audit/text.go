@@ -92,7 +92,7 @@ func extent(r *Report) string {
 	}
 	switch {
 	case len(r.ApplicationSets) == 0 && r.WithoutSteps > 0:
-		return fmt.Sprintf("None of %s has a strategy RollingSync with steps, so there is no order to keep.",
+		return fmt.Sprintf("None of %s has a strategy RollingSync with steps, or waves, so there is no order to keep.",
 			count(r.WithoutSteps, "ApplicationSet", "ApplicationSets"))
 	case len(r.ApplicationSets) == 0:
 		return "There is no ApplicationSet here."
@@ -197,8 +197,9 @@ func (t *text) examples(s *ApplicationSet, reason Reason) {
 	})
 	shown := t.most(len(unclear), mostExamples)
 	for _, r := range unclear[:shown] {
-		t.say("      ", "        ", fmt.Sprintf("%s %s: %s (step %d) and %s (step %d)", clock(r.BeganAt), short(r.Revision),
-			r.Example.Later, r.Example.LaterStep, r.Example.Earlier, r.Example.EarlierStep))
+		t.say("      ", "        ", fmt.Sprintf("%s %s: %s (%s) and %s (%s)", clock(r.BeganAt), short(r.Revision),
+			r.Example.Later, stepName(r.Example.LaterStep, r.Example.Wave), r.Example.Earlier,
+			stepName(r.Example.EarlierStep, r.Example.Wave)))
 	}
 	t.more(len(unclear)-shown, "      ", "such rollout", "such rollouts")
 }

@@ -5,6 +5,7 @@ package audit
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stepgate/stepgate/cmd/screen"
@@ -33,8 +34,10 @@ type timeline struct {
 }
 
 type group struct {
-	Step, Y int
-	Lanes   []lane
+	// Title is the step: "Step 3" or "Wave 20".
+	Title string
+	Y     int
+	Lanes []lane
 }
 
 type lane struct {
@@ -72,8 +75,10 @@ func draw(r *Rollout) *timeline {
 	t := &timeline{Width: labelWidth + barsWidth + 10, More: len(r.Syncs) - len(shown)}
 	y := headHeight
 	for _, sync := range shown {
-		if n := len(t.Groups); n == 0 || t.Groups[n-1].Step != sync.Step {
-			t.Groups = append(t.Groups, group{Step: sync.Step, Y: y})
+		step := stepName(sync.Step, sync.Wave)
+		title := strings.ToUpper(step[:1]) + step[1:]
+		if n := len(t.Groups); n == 0 || t.Groups[n-1].Title != title {
+			t.Groups = append(t.Groups, group{Title: title, Y: y})
 			y += laneHeight
 		}
 		g := &t.Groups[len(t.Groups)-1]
@@ -117,8 +122,8 @@ func (s scale) lane(r *Rollout, sync Sync, y int) lane {
 	if sync.Outcome != Succeeded {
 		took += ", " + string(sync.Outcome)
 	}
-	l.Title = fmt.Sprintf("%s (step %d): started %s, %s, by %s", sync.Application, sync.Step, clock(sync.StartedAt), took,
-		sync.who())
+	l.Title = fmt.Sprintf("%s (%s): started %s, %s, by %s", sync.Application, stepName(sync.Step, sync.Wave),
+		clock(sync.StartedAt), took, sync.who())
 	if sync.Unclear != "" {
 		l.Class, l.Text = "unclear", screen.SignWaiting+" unclear"
 		l.Title += ". Unclear: " + sync.Unclear.Text()
@@ -138,7 +143,7 @@ func (s scale) lane(r *Rollout, sync Sync, y int) lane {
 
 // label says in a few words how early a sync was.
 func (e *Early) label() string {
-	text := "before an earlier step was done"
+	text := "before an earlier " + stepKind(e.Wave) + " was done"
 	if e.Seconds != nil {
 		text = span(*e.Seconds) + " too early"
 	}

@@ -24,12 +24,12 @@ func where(r *Rollout) string {
 // sentence says who started before whom.
 func (e *Early) sentence() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (step %d) started ", e.Application, e.Step)
+	fmt.Fprintf(&b, "%s (%s) started ", e.Application, stepName(e.Step, e.Wave))
 	if e.Verdict == ByHand {
 		fmt.Fprintf(&b, "by hand (%s) ", e.who())
 	}
 	last := e.Before[0]
-	name := fmt.Sprintf("%s (step %d)", last.Application, last.Step)
+	name := fmt.Sprintf("%s (%s)", last.Application, stepName(last.Step, last.Wave))
 	if e.BeforeCount > 1 {
 		name += fmt.Sprintf(", the last of %d,", e.BeforeCount)
 	}
@@ -50,6 +50,17 @@ func (e *Early) sentence() string {
 	}
 	return b.String()
 }
+
+// stepKind is what people call a step without its number.
+func stepKind(wave bool) string {
+	if wave {
+		return "wave"
+	}
+	return "step"
+}
+
+// stepName is a step or a wave by its number: "step 3" or "wave 20".
+func stepName(number int, wave bool) string { return fmt.Sprintf("%s %d", stepKind(wave), number) }
 
 // partial says what was left out of the rollouts that are in order.
 func partial(s *ApplicationSet) string {

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -164,10 +166,15 @@ func names(o *argo.Operation) bool {
 }
 
 // noCandidate says why there is no Application to try with.
-func noCandidate(sets int) string {
-	if sets == 0 {
-		return "no ApplicationSet with RollingSync is gated here and not switched off"
+func noCandidate(sets map[types.UID]*argocd.ApplicationSet) string {
+	if len(sets) == 0 {
+		return "no ApplicationSet with RollingSync or waves is gated here and not switched off"
 	}
-	return fmt.Sprintf("none of %s has an Application in step 2 or later",
-		count(sets, "ApplicationSet", "ApplicationSets"))
+	where := "step 2 or later"
+	for _, set := range sets {
+		if set.Waves {
+			where = "step 2 or later, or in a later wave than others"
+		}
+	}
+	return fmt.Sprintf("none of %s has an Application in %s", count(len(sets), "ApplicationSet", "ApplicationSets"), where)
 }

@@ -4,8 +4,10 @@ package doctor_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,7 +43,7 @@ func callRows() map[string]row {
 			w.refuse.err = forbidden("create", "applications", "argoproj.io", "argocd")
 		}, early, doctor.Unknown, "you may not create applications.argoproj.io in namespace argocd", nil},
 		"no Application to try with":                                   {func(_ *testing.T, w *world) { w.apps = w.apps[:1] }, early, doctor.Unknown, "none of 1 ApplicationSet has an Application in step 2 or later", nil},
-		"the selftest's way is named, where the ApplicationSet is off": {func(_ *testing.T, w *world) { w.guestbook.Annotations[settings.ModeAnnotation] = "off" }, early, doctor.Unknown, "no ApplicationSet with RollingSync is gated here", []string{exempt + "ApplicationSets"}},
+		"the selftest's way is named, where the ApplicationSet is off": {func(_ *testing.T, w *world) { w.guestbook.Annotations[settings.ModeAnnotation] = "off" }, early, doctor.Unknown, "no ApplicationSet with RollingSync or waves is gated here", []string{exempt + "ApplicationSets"}},
 	}
 }
 
@@ -68,6 +70,43 @@ func argoRows() map[string]row {
 			w.params.Data["applicationsetcontroller.namespaces"] = "argocd, team-a"
 			gateOnly(w, "argocd")
 		}, ": namespaces", doctor.Warning, "ApplicationSets of team-a, which no release", nil},
+	}
+}
+
+// waves has sync waves be the steps of the ApplicationSet, and gives one to each of its Applications.
+func (w *world) waves(waves ...string) {
+	w.guestbook.Spec.Strategy, w.guestbook.Status.ApplicationStatus = nil, nil
+	w.guestbook.Annotations[settings.WavesAnnotation] = "true"
+	for i, wave := range waves {
+		w.apps[i].Annotations = map[string]string{"argocd.argoproj.io/sync-wave": wave}
+	}
+}
+
+// The dry-runs are about an Application that is not in the lowest wave, and the copy is in the same one.
+func TestWaves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		waves []string // of dev, prod-eu and qa, in the order in which they are read
+		want  string
+	}{
+		"the first one that is later": {[]string{"0", "5", "7"}, "prod-eu"},
+		"the lowest comes later":      {[]string{"0", "0", "-1"}, "dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), healthy(t)
+			w.waves(tc.waves[0], tc.waves[2], tc.waves[1])
+			report := w.sources(t).Gather(t.Context()).Examine()
+			g.Expect(report.Found()).To(BeFalse())
+			var found []string
+			for _, c := range report.Checks {
+				g.Expect(c.Result).To(Or(Equal(doctor.OK), Equal(doctor.Skipped)), "%+v", c)
+				found = append(found, c.Found)
+			}
+			g.Expect(found).To(ContainElement("stepgate refuses one of a copy of argocd/guestbook-" + tc.want + "."))
+			g.Expect(found).To(ContainElement("1 ApplicationSet has RollingSync or waves; none is switched off or bypassed."))
+			g.Expect(found).To(ContainElement("Every namespace with ApplicationSets with RollingSync or waves is gated."))
+			i := slices.Index([]string{"dev", "prod-eu", "qa"}, tc.want)
+			g.Expect(w.created.Annotations).To(HaveKeyWithValue("argocd.argoproj.io/sync-wave", tc.waves[i]))
+		})
 	}
 }
 
@@ -106,6 +145,16 @@ func exemptRows() map[string]row {
 			"The label stepgate.io/ignore of namespace argocd (false) has no effect", nil},
 		"a namespace that is not gated": {func(_ *testing.T, w *world) { gateOnly(w, "team-a") }, exempt + "not gated", doctor.Warning, "Namespace argocd has RollingSync ApplicationSets",
 			append([]string{": namespaces"}, early...)},
+		"a namespace with waves that is not gated": {func(_ *testing.T, w *world) {
+			w.waves("0", "1", "2")
+			gateOnly(w, "team-a")
+		}, exempt + "not gated", doctor.Warning, "Namespace argocd has ApplicationSets with RollingSync or waves",
+			append([]string{": namespaces"}, early...)},
+		"waves, and mode off": {func(_ *testing.T, w *world) {
+			w.waves("0", "1", "2")
+			w.guestbook.Annotations[settings.ModeAnnotation] = "off"
+		}, sets, doctor.Warning, "argocd/guestbook: off.", early},
+		"one wave only": {func(_ *testing.T, w *world) { w.waves("7", "7", "7") }, early[0], doctor.Unknown, "or in a later wave than others", nil},
 	}
 }
 

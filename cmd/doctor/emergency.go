@@ -73,7 +73,7 @@ const (
 	usualNamespace = "argocd"
 )
 
-// gatedNamespaces are the namespaces with RollingSync ApplicationSets that a release gates. Where they cannot be read,
+// gatedNamespaces are the namespaces with ordered ApplicationSets that a release gates. Where they cannot be read,
 // they are those that stepgate's arguments name.
 func (f *Facts) gatedNamespaces() []string {
 	var names []string
@@ -81,7 +81,7 @@ func (f *Facts) gatedNamespaces() []string {
 		if f.ApplicationSets.Err != nil && r.Flags != nil && r.Flags.watched()[0] != "" {
 			names = append(names, r.Flags.Namespaces...)
 		}
-		for _, n := range f.rollingNamespaces() {
+		for _, n := range f.orderedNamespaces() {
 			if r.gated(n) {
 				names = append(names, n)
 			}
@@ -119,7 +119,7 @@ func (f *Facts) oneSet(namespaces []string) Way {
 		namespace = namespaces[0]
 	}
 	for i := range f.ApplicationSets.Value {
-		if set := &f.ApplicationSets.Value[i]; isRollingSync(set) && slices.Contains(namespaces, set.Namespace) {
+		if set := &f.ApplicationSets.Value[i]; isOrdered(set) && slices.Contains(namespaces, set.Namespace) {
 			if name != "NAME" {
 				name = "NAME"
 				break

@@ -45,15 +45,19 @@ func (f *Facts) exemptSets(r *Installation) Check {
 	if r.Flags != nil {
 		config = r.Flags.Gate
 	}
-	parser, gated := settings.NewParser(config, settings.At(f.Now)), 0
+	parser, gated, by := settings.NewParser(config, settings.At(f.Now)), 0, "RollingSync"
 	var exempt, commands, wrong []string
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
-		if !isRollingSync(set) || !r.gated(set.Namespace) {
+		known := argocd.NewApplicationSet(set)
+		if !known.Ordered() || !r.gated(set.Namespace) {
 			continue
 		}
 		gated++
-		kinds, problems := parser.Exemptions(argocd.NewApplicationSet(set))
+		if known.Waves {
+			by = "RollingSync or waves"
+		}
+		kinds, problems := parser.Exemptions(known)
 		for _, e := range kinds {
 			exempt = append(exempt, strings.TrimSpace(fmt.Sprintf("%s/%s: %s %s", set.Namespace, set.Name, e.Kind, e.Detail)))
 			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate applicationset %s %s-", set.Namespace, set.Name,
@@ -73,10 +77,10 @@ func (f *Facts) exemptSets(r *Installation) Check {
 	case len(wrong) > 0:
 		return warning(name, "%s.", strings.Join(wrong, "; ")).do("Correct the annotation, or remove it.")
 	case gated == 0:
-		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
+		return skipped(name, "No ApplicationSet has RollingSync steps or waves where this release gates.")
 	}
-	return ok(name, "%s RollingSync; none is switched off or bypassed.",
-		count(gated, "ApplicationSet has", "ApplicationSets have"))
+	return ok(name, "%s %s; none is switched off or bypassed.",
+		count(gated, "ApplicationSet has", "ApplicationSets have"), by)
 }
 
 // annotationOf is the annotation that a kind of exemption comes from.
@@ -120,7 +124,7 @@ func (f *Facts) ignoredNamespaces(r *Installation) Check {
 	return ok(name, "No namespace has the label %s.", record.IgnoreLabel)
 }
 
-// ungated names the namespaces with RollingSync ApplicationSets that no release gates.
+// ungated names the namespaces with ordered ApplicationSets that no release gates.
 func (f *Facts) ungated(r *Installation) Check {
 	const name = "not gated"
 	if f.ApplicationSets.Err != nil {
@@ -130,28 +134,27 @@ func (f *Facts) ungated(r *Installation) Check {
 		return r.unsettled(name)
 	}
 	var open []string
-	for _, n := range f.rollingNamespaces() {
+	for _, n := range f.orderedNamespaces() {
 		if !slices.ContainsFunc(f.Installations, func(r *Installation) bool { return r.gated(n) }) {
 			open = append(open, n)
 		}
 	}
 	if len(open) > 0 {
-		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of "+
-			"argocd.applicationNamespaces (%s).",
-			list(open), list(r.Flags.Namespaces)).
+		return warning(name, "Namespace %s has %s and is not one of argocd.applicationNamespaces (%s).",
+			list(open), f.orderedSets(), list(r.Flags.Namespaces)).
 			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.").
 			by(r.upgrade(fmt.Sprintf("argocd.applicationNamespaces={%s}",
 				strings.Join(append(slices.Clone(r.Flags.Namespaces), open...), ","))))
 	}
-	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
+	return ok(name, "Every namespace with %s is gated.", f.orderedSets())
 }
 
-// gatedTwice names the namespaces with RollingSync ApplicationSets that several releases gate. A release without a
+// gatedTwice names the namespaces with ordered ApplicationSets that several releases gate. A release without a
 // Deployment does not count.
 func (f *Facts) gatedTwice() Check {
 	const name = "gated twice"
 	var twice []string
-	for _, n := range f.rollingNamespaces() {
+	for _, n := range f.orderedNamespaces() {
 		var by []string
 		for _, r := range f.Installations {
 			if r.Flags != nil && r.Flags.Gated(n) {

@@ -80,8 +80,10 @@ type world struct {
 	version     string
 	mayNot      func(verb, resource, user string) bool
 	refuse, pin answer
-	chain       []*x509.Certificate
-	chainErr    error
+	// created is what the doctor has tried to create.
+	created  *argo.Application
+	chain    []*x509.Certificate
+	chainErr error
 }
 
 // answer is what the API server says to a dry-run.
@@ -432,6 +434,7 @@ func (w *world) objects(t *testing.T, handler rest.WarningHandler) client.Client
 			}
 			NewWithT(t).Expect(slices.Contains(options, client.CreateOption(client.DryRunAll))).To(BeTrue(),
 				"the doctor stores nothing")
+			w.created = o.(*argo.Application)
 			return reply(w.refuse, &o.(*argo.Application).Operation)
 		},
 		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, options ...client.PatchOption) error {

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -45,7 +47,7 @@ func (s *Sources) attempts(ctx context.Context, f *Facts, r *Installation) *Atte
 	case err != nil:
 		return &Attempts{Why: "the Applications cannot be read: " + oneLine(err.Error())}
 	case app == nil:
-		return &Attempts{Why: noCandidate(len(sets))}
+		return &Attempts{Why: noCandidate(sets)}
 	}
 	a := &Attempts{Application: app.Namespace + "/" + app.Name}
 	a.Refuse = s.attempt(func(objects client.Client) (*argo.Operation, error) {
@@ -73,31 +75,32 @@ func (s *Sources) attempt(send func(client.Client) (*argo.Operation, error)) (a 
 }
 
 // candidates are the ApplicationSets that a release gates now, by their UID.
-func (f *Facts) candidates(r *Installation) map[types.UID]*argo.ApplicationSet {
+func (f *Facts) candidates(r *Installation) map[types.UID]*argocd.ApplicationSet {
 	var config settings.Config
 	if r.Flags != nil {
 		config = r.Flags.Gate
 	}
-	parser, all := settings.NewParser(config, settings.At(f.Now)), map[types.UID]*argo.ApplicationSet{}
+	parser, all := settings.NewParser(config, settings.At(f.Now)), map[types.UID]*argocd.ApplicationSet{}
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
-		if !isRollingSync(set) || !r.gated(set.Namespace) || f.ignored(set.Namespace) || set.DeletionTimestamp != nil {
+		known := argocd.NewApplicationSet(set)
+		if !known.Ordered() || !r.gated(set.Namespace) || f.ignored(set.Namespace) || set.DeletionTimestamp != nil {
 			continue
 		}
-		exempt, _ := parser.Exemptions(argocd.NewApplicationSet(set))
+		exempt, _ := parser.Exemptions(known)
 		if !slices.ContainsFunc(exempt, func(e settings.Exemption) bool { return e.Kind != "exclusion" }) {
-			all[set.UID] = set
+			all[set.UID] = known
 		}
 	}
 	return all
 }
 
-// candidate is the first Application in step 2 or later of one of these ApplicationSets, if possible one without an
+// candidate is the first Application in a later step or wave of one of these ApplicationSets, if possible one without an
 // operation; nil if there is none. It reads no further than it has to.
 func (s *Sources) candidate(
-	ctx context.Context, sets map[types.UID]*argo.ApplicationSet,
+	ctx context.Context, sets map[types.UID]*argocd.ApplicationSet,
 ) (found *argo.Application, err error) {
-	namespaces := map[string]bool{}
+	namespaces, lowest := map[string]bool{}, map[types.UID]inWave{}
 	for _, set := range sets {
 		namespaces[set.Namespace] = true
 	}
@@ -110,8 +113,8 @@ func (s *Sources) candidate(
 				return found, err
 			}
 			for i := range page.Items {
-				app := &page.Items[i]
-				if !later(sets, app) {
+				app := later(sets, lowest, &page.Items[i])
+				if app == nil {
 					continue
 				}
 				if app.Operation == nil {
@@ -130,13 +133,39 @@ func (s *Sources) candidate(
 // pageOfCandidates is small: one Application is enough, and the first page nearly always has one.
 const pageOfCandidates = 100
 
-// later reports whether an Application is in step 2 or later of one of these ApplicationSets.
-func later(sets map[types.UID]*argo.ApplicationSet, app *argo.Application) bool {
+// inWave is an Application and its wave.
+type inWave struct {
+	app  *argo.Application
+	step int
+}
+
+// later is the Application, if it is in step 2 or later of one of these ApplicationSets. Of two waves it is the one in
+// the later wave: lowest has the Application in the lowest wave of each ApplicationSet so far. It is nil if there is none.
+func later(
+	sets map[types.UID]*argocd.ApplicationSet, lowest map[types.UID]inWave, app *argo.Application,
+) *argo.Application {
 	owner := metav1.GetControllerOf(app)
 	if owner == nil || sets[owner.UID] == nil || app.DeletionTimestamp != nil {
-		return false
+		return nil
 	}
-	return argocd.NewApplicationSet(sets[owner.UID]).StepOf(argocd.Labels(app.Labels, app.Annotations)) > 0
+	step := sets[owner.UID].StepOf(argocd.Labels(app.Labels, app.Annotations))
+	if !policy.IsWave(step) {
+		if step > 0 {
+			return app
+		}
+		return nil
+	}
+	low, known := lowest[owner.UID]
+	if !known || step < low.step {
+		lowest[owner.UID] = inWave{app, step}
+	}
+	switch {
+	case !known || step == low.step:
+		return nil
+	case step < low.step:
+		return low.app
+	}
+	return app
 }
 
 // trial is an operation that asks the mutating webhook for its warning.
@@ -156,6 +185,9 @@ func earlySync(app *argo.Application) *argo.Application {
 			Namespace: app.Namespace, Name: app.Name[:min(len(app.Name), 253-len(suffix))] + suffix, Labels: app.Labels,
 		},
 		Spec: *app.Spec.DeepCopy(), Operation: trial(),
+	}
+	if wave, has := app.Annotations[synccommon.AnnotationSyncWave]; has {
+		early.Annotations = map[string]string{synccommon.AnnotationSyncWave: wave}
 	}
 	for _, o := range app.OwnerReferences {
 		o.BlockOwnerDeletion = nil // it would need a right on the ApplicationSet's finalizers

@@ -88,7 +88,7 @@ func (s *Sources) applicationOf(ctx context.Context, f *Facts, r *Installation) 
 	if r.installer() != unknownInstaller {
 		return ""
 	}
-	namespaces := append(f.rollingNamespaces(), "argocd", "openshift-gitops")
+	namespaces := append(f.orderedNamespaces(), "argocd", "openshift-gitops")
 	slices.Sort(namespaces)
 	for _, n := range slices.Compact(namespaces) {
 		var app argo.Application

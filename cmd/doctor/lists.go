@@ -31,14 +31,14 @@ func (f *Facts) lists(r *Installation) Check {
 			cluster.ShortList)
 	}
 	namespace, most := "", 0
-	for _, n := range f.rollingNamespaces() {
+	for _, n := range f.orderedNamespaces() {
 		if count := f.applications(n); r.gated(n) && count > most {
 			namespace, most = n, count
 		}
 	}
 	switch {
 	case namespace == "":
-		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
+		return skipped(name, "No ApplicationSet has RollingSync steps or waves where this release gates.")
 	case most <= cluster.ShortList:
 		return ok(name, "They are short: in no namespace are there more than %s.", count(most, "Application", "Applications"))
 	}

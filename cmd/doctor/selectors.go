@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stepgate/stepgate/cmd/presence"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
@@ -62,7 +63,7 @@ func (r *Registration) honoursSwitch() bool {
 	})
 }
 
-// leftOut are the namespaces with RollingSync that a release should gate and a selector does not select, except by the
+// leftOut are the namespaces with an order that a release should gate and a selector does not select, except by the
 // emergency switch, of which another check tells.
 func (f *Facts) leftOut(of *Installation, selector labels.Selector) []string {
 	var left []string
@@ -73,7 +74,7 @@ func (f *Facts) leftOut(of *Installation, selector labels.Selector) []string {
 				set[key] = value
 			}
 		}
-		if of.gated(n.Name) && f.hasRollingSync(n.Name) && !selector.Matches(set) {
+		if of.gated(n.Name) && f.hasOrder(n.Name) && !selector.Matches(set) {
 			left = append(left, n.Name)
 		}
 	}
@@ -86,17 +87,30 @@ func isRollingSync(set *argo.ApplicationSet) bool {
 	return s != nil && s.Type == "RollingSync" && s.RollingSync != nil && len(s.RollingSync.Steps) > 0
 }
 
-func (f *Facts) hasRollingSync(namespace string) bool {
+// isOrdered reports whether an ApplicationSet asks for an order, by RollingSync or by sync waves.
+func isOrdered(set *argo.ApplicationSet) bool { return argocd.NewApplicationSet(set).Ordered() }
+
+// orderedSets are the ApplicationSets of the cluster that have an order, for people.
+func (f *Facts) orderedSets() string {
+	if slices.ContainsFunc(f.ApplicationSets.Value, func(s argo.ApplicationSet) bool {
+		return isOrdered(&s) && !isRollingSync(&s)
+	}) {
+		return "ApplicationSets with RollingSync or waves"
+	}
+	return "RollingSync ApplicationSets"
+}
+
+func (f *Facts) hasOrder(namespace string) bool {
 	return slices.ContainsFunc(f.ApplicationSets.Value, func(s argo.ApplicationSet) bool {
-		return s.Namespace == namespace && isRollingSync(&s)
+		return s.Namespace == namespace && isOrdered(&s)
 	})
 }
 
-// rollingNamespaces are the namespaces that have RollingSync ApplicationSets.
-func (f *Facts) rollingNamespaces() []string {
+// orderedNamespaces are the namespaces that have ApplicationSets with an order.
+func (f *Facts) orderedNamespaces() []string {
 	var names []string
 	for i := range f.ApplicationSets.Value {
-		if s := &f.ApplicationSets.Value[i]; isRollingSync(s) {
+		if s := &f.ApplicationSets.Value[i]; isOrdered(s) {
 			names = append(names, s.Namespace)
 		}
 	}

@@ -93,7 +93,7 @@ func (c *checker) ordered() *ordered {
 	}
 	generates := *c.Subject // also where Applications were given: those of the files may be others'
 	generates.Known = false
-	apart := &checker{Subject: &generates, options: c.options, broken: map[int]bool{}, all: map[int]bool{}}
+	apart := &checker{Subject: &generates, options: c.options, rule: c.rule, broken: map[int]bool{}, all: map[int]bool{}}
 	for _, g := range apart.groups() {
 		if g.name != "" && !c.alone {
 			o.members[g.name] = true

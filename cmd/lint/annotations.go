@@ -30,6 +30,7 @@ func (c *checker) annotations() {
 	given := c.Set.Annotations
 	at := to("metadata", "annotations")
 	read := c.settings()
+	ordered := c.rule.Ordered()
 	var known []string
 	companions := map[string]string{} // the annotations that have an effect only beside another one
 	for _, a := range settings.All() {
@@ -44,10 +45,13 @@ func (c *checker) annotations() {
 			continue // Input.ordered reports it
 		}
 		rule := "annotation-invalid"
-		if p.Annotation == settings.TrackAnnotation {
+		switch p.Annotation {
+		case settings.TrackAnnotation:
 			rule = "track-invalid"
+		case settings.WavesAnnotation, settings.MaxUpdateAnnotation:
+			rule = "waves-invalid"
 		}
-		if c.unstamped(p) || len(c.steps) == 0 && slices.Contains(conditions, p.Annotation) {
+		if c.unstamped(p) || !ordered && slices.Contains(conditions, p.Annotation) {
 			continue
 		}
 		c.found(rule, at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text)))
@@ -61,7 +65,8 @@ func (c *checker) annotations() {
 		switch {
 		case !slices.Contains(known, name) && !invalid[name]:
 			c.unknownAnnotation(path, name, known)
-		case len(c.steps) == 0 && (!follows || name == settings.TrackAnnotation):
+		case name == settings.WavesAnnotation, name == settings.MaxUpdateAnnotation: // the problems say it all
+		case !ordered && (!follows || name == settings.TrackAnnotation):
 			c.found("annotation-without-effect", path,
 				fmt.Sprintf("The annotation %s has no effect: the ApplicationSet has no steps, and stepgate gates nothing.", name))
 		case companions[name] != "" && !beside:
@@ -74,12 +79,13 @@ func (c *checker) annotations() {
 		}
 	}
 	c.excluded(at.and(settings.ExcludeAnnotation), slices.Sorted(maps.Keys(read.Excluded)))
-	if len(c.steps) > 0 {
+	if ordered {
 		c.conditions(at)
 	}
 	for _, t := range c.templates() {
+		_, parent := t.template.Annotations[settings.WavesAnnotation] // it orders the Applications that these make
 		for _, name := range slices.Sorted(maps.Keys(t.template.Annotations)) {
-			if strings.HasPrefix(name, annotationPrefix) && name != settings.AfterAnnotation {
+			if strings.HasPrefix(name, annotationPrefix) && name != settings.AfterAnnotation && !parent {
 				c.found("annotation-on-application", t.path.and("metadata", "annotations", name),
 					fmt.Sprintf("The annotation %s has no effect on an Application.", short(name)))
 			}

@@ -36,8 +36,12 @@ type Subject struct {
 	// unknown are the paths of fields that Argo CD's types do not have, and invalid says why it does not fit them.
 	unknown []string
 	invalid *invalidObject
-	// alone says that it stands for an Application that no ApplicationSet controls.
-	alone bool
+	// alone says that it stands for an Application that no ApplicationSet controls, and children are the Applications
+	// that Argo CD's tracking names as its, as far as they are known.
+	alone    bool
+	children []Application
+	// lineage is what is wrong with its parents and children.
+	lineage []lineage
 }
 
 // Application is the part of an Application that its step depends on.
@@ -46,6 +50,8 @@ type Application struct {
 	Labels map[string]string
 	// After is its annotation stepgate.io/after; empty if it has none.
 	After string
+	// Wave is the text of its sync wave; empty if it has none.
+	Wave string
 }
 
 // Options say what lint cannot know from the objects.
@@ -65,8 +71,12 @@ type checker struct {
 	// compiler compiles expressions about any kind, also about those that the installation does not read yet.
 	compiler *expression.Compiler
 	// rule is the ApplicationSet as decisions see it, and steps are its steps.
-	rule  *policy.ApplicationSet
+	rule  *argocd.ApplicationSet
 	steps []policy.Step
+	// waves are the 0-based steps that the sync waves of its known Applications are, and allWaves says that there are no
+	// others.
+	waves    []int
+	allWaves bool
 	// meant is the field of the strategy that is meant for rollingSync, if one is.
 	meant string
 	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said
@@ -93,6 +103,7 @@ func check(s *Subject, options Options) *checker {
 	}
 	if s.alone {
 		c.result.Kind = "Application"
+		c.application()
 		return c
 	}
 	if missing := s.missing(); missing != "" {
@@ -101,9 +112,9 @@ func check(s *Subject, options Options) *checker {
 		c.unknownFields()
 		return c
 	}
-	c.rule = &argocd.NewApplicationSet(s.Set).ApplicationSet
+	c.rule = argocd.NewApplicationSet(s.Set)
 	c.steps = c.rule.Steps
-	c.result.Steps = len(c.steps)
+	c.result.Steps, c.result.ByWaves = len(c.steps), c.rule.Waves
 	c.name()
 	c.unknownFields()
 	c.strategy()
@@ -111,7 +122,11 @@ func check(s *Subject, options Options) *checker {
 	if len(c.steps) > 0 {
 		c.checkSteps()
 	}
-	c.syncWaves()
+	if c.rule.Waves {
+		c.checkWaves()
+	} else {
+		c.syncWaves()
+	}
 	c.annotations()
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -29,7 +30,7 @@ func (c *checker) unstamped(p settings.Problem) bool {
 	if c.Live || p.Annotation != settings.ApprovedAnnotation {
 		return false
 	}
-	_, unreadable := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], c.rule)
+	_, unreadable := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], &c.rule.ApplicationSet)
 	return !slices.ContainsFunc(unreadable, func(text string) bool { return strings.Contains(p.Text, text) })
 }
 
@@ -42,9 +43,12 @@ func (c *checker) conditions(at Path) {
 				fmt.Sprintf("stepgate writes the annotation %s itself, and refuses what others write into it.", name))
 		}
 	}
-	if _, soaks := given[settings.SoakAnnotation]; soaks && len(c.steps) == 1 {
-		c.found("annotation-without-effect", at.and(settings.SoakAnnotation),
-			"The annotation "+settings.SoakAnnotation+" has no effect: with one step, nothing soaks.")
+	steps, complete := c.order()
+	several := len(steps) > 1 || !complete
+	if _, soaks := given[settings.SoakAnnotation]; soaks && !several {
+		c.found("annotation-without-effect", at.and(settings.SoakAnnotation), fmt.Sprintf(
+			"The annotation %s has no effect: with one %s, nothing soaks.", settings.SoakAnnotation,
+			policy.StepKind(steps[0])))
 	}
 	c.approved(at.and(settings.ApprovedAnnotation))
 	mode, says := settings.Enforce, ""
@@ -61,13 +65,13 @@ func (c *checker) conditions(at Path) {
 				fmt.Sprintf("Nothing waits because of %s: the mode is %s, by %s.", name, mode, says))
 		}
 	}
-	if mode == settings.Enforce && len(c.steps) > 1 {
-		c.overtaken(at)
+	if mode == settings.Enforce && several {
+		c.overtaken(at, steps)
 	}
 }
 
 // overtaken reports steps that wait with the newest commit only, and says how often commits may land then.
-func (c *checker) overtaken(at Path) {
+func (c *checker) overtaken(at Path, steps []int) {
 	read, installed := c.settings(), c.options.Installation
 	remedy := "" // of the rule
 	if read.Candidates {
@@ -85,11 +89,11 @@ func (c *checker) overtaken(at Path) {
 			f.Remedy = remedy
 		}
 	}
-	for step := range len(c.steps) {
+	for _, step := range steps[min(1, len(steps)):] { // nothing soaks before the first
 		if wait := read.Conditions.Soak.Before(step); wait > 0 {
-			report(settings.SoakAnnotation, fmt.Sprintf("Step %d waits %s with the newest commit only. If commits land more "+
-				"often than that, it is never deployed.", step+1,
-				duration.HumanDuration(wait)))
+			name := policy.StepName(step)
+			report(settings.SoakAnnotation, fmt.Sprintf("%s waits %s with the newest commit only. If commits land more "+
+				"often than that, it is never deployed.", strings.ToUpper(name[:1])+name[1:], duration.HumanDuration(wait)))
 			break
 		}
 	}
@@ -106,7 +110,7 @@ func (c *checker) approved(path Path) {
 		return
 	}
 	needs := c.settings().Conditions.Approve
-	entries, _ := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], c.rule)
+	entries, _ := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], &c.rule.ApplicationSet)
 	for _, e := range entries {
 		if step, err := c.rule.Step(e.Number); err == nil && !needs.Has(step) {
 			c.found("annotation-without-effect", path,

@@ -19,7 +19,13 @@ func (c *checker) groups() []group {
 	var all []group
 	if c.Known {
 		for _, a := range c.Applications {
-			all = append(all, groupOf(a.Name, a.Labels, -1))
+			all = append(all, a.group())
+		}
+		return all
+	}
+	if c.alone {
+		for _, a := range c.children {
+			all = append(all, a.group())
 		}
 		return all
 	}
@@ -28,6 +34,13 @@ func (c *checker) groups() []group {
 	}
 	c.named(all)
 	return all
+}
+
+// group is an Application that exists.
+func (a *Application) group() group {
+	g := groupOf(a.Name, a.Labels, -1)
+	g.wave = label{a.Wave, true}
+	return g
 }
 
 // generated are the Applications of one generator.
@@ -49,9 +62,12 @@ func (c *checker) generated(g render.Generator) []group {
 		if !slices.Equal(result.Unknown, []string{g.Kind}) {
 			inside = fmt.Sprintf("%s with %s", g.Kind, and(result.Unknown))
 		}
-		c.gap(strings.Join(result.Unknown, ", "),
-			fmt.Sprintf("generator %d (%s): which Applications it gives, and whether each of them is in exactly one step; "+
-				"stepgate lint %s checks the live ones", g.Index+1, inside, c.argument()))
+		where := "whether each of them is in exactly one step"
+		if c.rule != nil && c.rule.Waves { // there is no rule where the ApplicationSet lacks fields
+			where = "their sync waves"
+		}
+		c.gap(strings.Join(result.Unknown, ", "), fmt.Sprintf("generator %d (%s): which Applications it gives, and %s; "+
+			"stepgate lint %s checks the live ones", g.Index+1, inside, where, c.argument()))
 	}
 	r := renderer{
 		checker: c, generator: g, template: mergedTemplate(c.Set, g.Template, pathOf(g)), reported: map[string]bool{},

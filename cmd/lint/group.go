@@ -3,6 +3,8 @@
 package lint
 
 import (
+	"cmp"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/cmd/render"
@@ -16,6 +18,8 @@ type group struct {
 	// generator is the number of the generator, -1 for an Application that exists.
 	generator int
 	labels    map[string]label
+	// wave is the text of its sync wave.
+	wave label
 	// open says that there may be other labels.
 	open bool
 	many bool
@@ -88,6 +92,8 @@ func (g group) placement(steps []policy.Step, u universe) map[int]bool {
 type templateOf struct {
 	name   string
 	labels map[string]string
+	// wave is the text of the sync wave.
+	wave string
 	// paths say where each label comes from.
 	paths map[string]Path
 }
@@ -95,7 +101,10 @@ type templateOf struct {
 // mergedTemplate mirrors mergeGeneratorTemplate of argo-cd v3.5.7,
 // applicationset/generators/generator_spec_processor.go: what the generator's template sets wins, unless it is empty.
 func mergedTemplate(set *argo.ApplicationSet, own *argo.ApplicationSetTemplate, path Path) templateOf {
-	t := templateOf{name: set.Spec.Template.Name, labels: map[string]string{}, paths: map[string]Path{}}
+	t := templateOf{
+		name: set.Spec.Template.Name, labels: map[string]string{}, wave: set.Spec.Template.Annotations[syncWave],
+		paths: map[string]Path{},
+	}
 	for key, value := range set.Spec.Template.Labels {
 		t.labels[key], t.paths[key] = value, to("spec", "template", "metadata", "labels", key)
 	}
@@ -105,6 +114,7 @@ func mergedTemplate(set *argo.ApplicationSet, own *argo.ApplicationSetTemplate, 
 	if own.Name != "" {
 		t.name = own.Name
 	}
+	t.wave = cmp.Or(own.Annotations[syncWave], t.wave)
 	for key, value := range own.Labels {
 		if value != "" || t.labels[key] == "" {
 			t.labels[key], t.paths[key] = value, path.and("template", "metadata", "labels", key)

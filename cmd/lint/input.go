@@ -35,6 +35,11 @@ type owned struct {
 	Application
 	namespace string
 	owner     *metav1.OwnerReference
+	// parent is the one that Argo CD's tracking names, and tracked says that an annotation does.
+	parent  string
+	tracked bool
+	// declares are the annotations of stepgate of one that has waves.
+	declares map[string]string
 	// orphan says that it has no owner at all.
 	orphan bool
 	// file, document and node say where it stands in a file.

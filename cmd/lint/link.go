@@ -37,9 +37,10 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 	o := owned{
 		Application: Application{
 			Name: meta.Name, Labels: meta.Labels, After: meta.Annotations[settings.AfterAnnotation],
-		}, namespace: meta.Namespace,
-		orphan: len(meta.OwnerReferences) == 0,
+			Wave: meta.Annotations[syncWave],
+		}, namespace: meta.Namespace, orphan: len(meta.OwnerReferences) == 0, declares: declares(meta),
 	}
+	o.parent, o.tracked = parentOf(meta)
 	if owner := metav1.GetControllerOf(meta); owner != nil && owner.Kind == "ApplicationSet" {
 		o.owner = owner
 	}
@@ -47,23 +48,35 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 }
 
 // Link gives every ApplicationSet its Applications: those that it controls, and, to the only ApplicationSet of files,
-// those that nobody owns, as argocd appset generate prints them. An Application that comes after others by itself is
-// looked at by itself. It counts the others.
+// those that nobody owns, as argocd appset generate prints them. An Application that comes after others by itself, or
+// that has waves, is looked at by itself. It counts the others.
 func (in *Input) Link() {
 	in.take()
 	byName := map[string][]*Subject{}
 	for _, s := range in.Subjects {
 		byName[s.Set.Name] = append(byName[s.Set.Name], s)
 	}
+	parents := in.parents()
+	children := map[int][]Application{}
+	for i := range in.applications {
+		if parent, is := parents[i]; is {
+			children[parent] = append(children[parent], in.applications[i].Application)
+		}
+	}
 	var alone []*Subject
-	for _, a := range in.applications {
+	for i, a := range in.applications {
 		if s := in.ownerOf(a, byName); s != nil {
 			s.Applications, s.Known = append(s.Applications, a.Application), true
 			continue
 		}
-		if a.owner == nil && a.After != "" && !in.Partial {
-			alone = append(alone, a.subject(in.live))
-			continue
+		if a.owner == nil && !in.Partial {
+			lineage := in.lineage(i, parents)
+			if a.After != "" || a.declares != nil || len(lineage) > 0 {
+				s := a.subject(in.live)
+				s.children, s.lineage = children[i], lineage
+				alone = append(alone, s)
+				continue
+			}
 		}
 		in.others = append(in.others, types.NamespacedName{Namespace: a.namespace, Name: a.Name})
 		if !in.live {
@@ -78,26 +91,36 @@ func (in *Input) Link() {
 	in.Subjects = append(in.Subjects, alone...)
 }
 
-// givesAfter reports whether its Applications may have the annotation stepgate.io/after from a template.
-func (s *Subject) givesAfter() bool {
+// gives reports whether its Applications may have an annotation from a template.
+func (s *Subject) gives(annotation string) bool {
 	patch := s.Set.Spec.TemplatePatch
-	return patch != nil && strings.Contains(*patch, settings.AfterAnnotation) ||
-		slices.ContainsFunc((&checker{Subject: s}).templates(), func(t placed) bool { return t.after() != "" })
+	return patch != nil && strings.Contains(*patch, annotation) ||
+		slices.ContainsFunc((&checker{Subject: s}).templates(), func(t placed) bool {
+			return t.template.Annotations[annotation] != ""
+		})
 }
 
 // subject is an Application that no ApplicationSet controls.
 func (a *owned) subject(live bool) *Subject {
+	annotations := a.declares
+	if annotations == nil && a.After != "" {
+		annotations = map[string]string{settings.AfterAnnotation: a.After}
+	}
 	return &Subject{
-		Set: &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.namespace, Name: a.Name, Annotations: map[string]string{settings.AfterAnnotation: a.After},
-		}},
+		Set: &argo.ApplicationSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.Name, Annotations: annotations},
+		},
 		Live: live, File: a.file, Document: a.document, node: a.node, alone: true,
 	}
 }
 
 func (in *Input) ownerOf(a owned, byName map[string][]*Subject) *Subject {
-	if a.orphan && len(in.Subjects) == 1 && !in.Subjects[0].Live && (a.After == "" || in.Subjects[0].givesAfter()) {
-		return in.Subjects[0]
+	if a.orphan && len(in.Subjects) == 1 && !in.Subjects[0].Live {
+		only := in.Subjects[0]
+		if (a.After == "" || only.gives(settings.AfterAnnotation)) &&
+			(a.declares == nil || only.gives(settings.WavesAnnotation)) {
+			return only
+		}
 	}
 	if a.owner == nil {
 		return nil

@@ -42,7 +42,7 @@ func (c *checker) meantSteps() {
 		subject, set := *c.Subject, *c.Set
 		set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: rollout}
 		subject.Set, c.Subject, c.meant = &set, &subject, name
-		c.rule = &argocd.NewApplicationSet(&set).ApplicationSet
+		c.rule = argocd.NewApplicationSet(&set)
 		c.steps = c.rule.Steps
 		return
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// members compares the Applications with the steps.
-func (c *checker) members() []group {
+// counted are the Applications, which the result counts.
+func (c *checker) counted() []group {
 	groups := c.groups()
 	c.result.AllApplications = true
 	for _, g := range groups {
@@ -24,6 +24,12 @@ func (c *checker) members() []group {
 			c.result.Applications++
 		}
 	}
+	return groups
+}
+
+// members compares the Applications with the steps.
+func (c *checker) members() []group {
+	groups := c.counted()
 	if len(groups) == 0 {
 		return groups
 	}

@@ -31,6 +31,7 @@ func (r *renderer) application(a *argo.Application) group {
 		g.labels[key] = r.filled(key, a.Labels[key])
 	}
 	r.unfilled("The name", to("spec", "template", "metadata", "name"), a.Name)
+	g.wave = label{a.Annotations[syncWave], true}
 	return g
 }
 
@@ -55,6 +56,9 @@ func (r *renderer) group(p render.Params) group {
 		} else {
 			g.labels[name] = label{}
 		}
+	}
+	if patch := r.Set.Spec.TemplatePatch; patch == nil || !strings.Contains(*patch, syncWave) {
+		g.wave.value, g.wave.known = r.render(r.template.wave, p)
 	}
 	if !r.patch(&g, p) {
 		g.open = true

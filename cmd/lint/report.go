@@ -29,7 +29,7 @@ type Summary struct {
 	ApplicationSets int `json:"applicationSets"`
 	// WithoutSteps are the ApplicationSets among them that do not roll out in steps.
 	WithoutSteps int `json:"withoutSteps"`
-	// Applications are those that no ApplicationSet controls, and that come after others.
+	// Applications are those that no ApplicationSet controls, and that come after others or have waves.
 	Applications int `json:"applications,omitempty"`
 	// OtherObjects are the objects of other kinds, and the Applications of no ApplicationSet that is checked.
 	OtherObjects int `json:"otherObjects"`
@@ -46,6 +46,9 @@ type Result struct {
 	Document int    `json:"document,omitempty"`
 	// Steps is the number of steps.
 	Steps int `json:"steps"`
+	// ByWaves says that sync waves are its steps, and Waves are those of the Applications that were looked at.
+	ByWaves bool  `json:"byWaves,omitempty"`
+	Waves   []int `json:"waves,omitempty"`
 	// Applications is the number of Applications that were looked at. AllApplications says that there are no others.
 	Applications    int       `json:"applications"`
 	AllApplications bool      `json:"allApplications"`
@@ -86,13 +89,13 @@ func NewReport(results []Result, failures []Failure, otherObjects int) *Report {
 		switch {
 		case result.Kind != "":
 			r.Summary.Applications++
-		case result.Steps == 0:
+		case result.Steps == 0 && !result.ByWaves:
 			r.Summary.WithoutSteps++
 			fallthrough
 		default:
 			r.Summary.ApplicationSets++
 		}
-		if result.Steps > 0 || len(result.Findings) > 0 {
+		if result.Steps > 0 || result.ByWaves || len(result.Findings) > 0 {
 			r.ApplicationSets = append(r.ApplicationSets, result)
 		}
 		for _, f := range result.Findings {

@@ -5,6 +5,8 @@ package lint
 import (
 	"slices"
 
+	"github.com/argoproj/argo-cd/v3/common"
+
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
@@ -22,7 +24,7 @@ type Rule struct {
 // Rules are all rules, in the order of the documentation.
 func Rules() []Rule {
 	return slices.Concat(objectRules(), expressionRules(), membershipRules(), maxUpdateRules(), syncRules(),
-		annotationRules(), orderRules())
+		annotationRules(), orderRules(), waveRules())
 }
 
 // ruleOf finds a rule. Every identifier in the code has one; a test sees to it.
@@ -225,7 +227,8 @@ func syncRules() []Rule {
 			"sync-wave", Note, "A sync wave on generated Applications",
 			"Argo CD puts the resources of one sync in order by their waves. The ApplicationSet controller makes each " +
 				"Application by itself, and does not read them.",
-			"Write the order as steps: a label of the Applications, and spec.strategy.rollingSync.steps that select it.",
+			"To have stepgate keep this order, annotate the ApplicationSet with stepgate.io/waves: \"true\". Or write the " +
+				"order as steps: a label of the Applications, and spec.strategy.rollingSync.steps that select it.",
 		},
 		{
 			"automated-disabled", Note, "Automated sync that is switched off",
@@ -371,6 +374,43 @@ func orderRules() []Rule {
 			"The ApplicationSet controller knows no tracks: it waits for the whole step.",
 			"Have stepgate start syncs with start.enabled=true of the chart, or use automated sync as in " +
 				screen.Page("docs/ordered-autosync.md") + ".",
+		},
+	}
+}
+
+func waveRules() []Rule {
+	return []Rule{
+		{
+			"waves-invalid", Error, "stepgate.io/waves or stepgate.io/max-update that is not valid",
+			"Whatever is not false asks for waves, except beside RollingSync, whose steps are the order. A max-update that " +
+				"cannot be read lets one Application of a wave sync at a time.",
+			"Write stepgate.io/waves: \"true\" without RollingSync, and stepgate.io/max-update beside it: 3, 25% or " +
+				"10=25%,20=3.",
+		},
+		{
+			"wave-not-there", Warning, "A wave that no Application has",
+			"The annotation names a sync wave in which there is no Application: it does nothing there.",
+			"Correct the number: it is the " + syncWave + " of the Applications, and 0 where they have none.",
+		},
+		{
+			"sync-wave-invalid", Warning, "A sync wave that is no number",
+			"Argo CD counts it as wave 0, and so does stepgate.", "Write a whole number in quotes, such as \"20\" or \"-1\".",
+		},
+		{
+			"waves-without-children", Warning, "Waves of an Application that has no Applications",
+			"The waves of a parent Application are those of the Applications that it makes, by Argo CD's tracking.",
+			"Nothing, if they are in another namespace or still to come. Otherwise remove the annotation.",
+		},
+		{
+			"parent-elsewhere", Note, "An Application whose parent was not read",
+			"Argo CD's tracking says which Application has made it. If that one was deleted, nobody syncs or orders this one.",
+			"Nothing, if the parent is in another namespace. Otherwise delete the annotation " +
+				common.AnnotationKeyAppInstance + ".",
+		},
+		{
+			"parent-circle", Warning, "A circle of parents",
+			"By Argo CD's tracking, each of these Applications has made the next one. With waves, each may wait for the others.",
+			"Take one of them out of the source of the one that has made it.",
 		},
 	}
 }

@@ -3,6 +3,7 @@
 package lint
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"testing"
@@ -620,14 +621,18 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// liveOnly are the rules that need a cluster or Applications; TestLive, TestInstallation and TestTracks have them.
-var liveOnly = []string{"progressive-syncs-off", "orphans-block", "excluded-unknown", "track-label-missing"}
+// liveOnly are the rules that need a cluster or Applications; TestLive, TestInstallation, TestTracks and TestParents have
+// them.
+var liveOnly = []string{
+	"progressive-syncs-off", "orphans-block", "excluded-unknown", "track-label-missing", "waves-without-children",
+	"parent-elsewhere", "parent-circle",
+}
 
 // Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.
 func TestRulesAreComplete(t *testing.T) {
 	g := NewWithT(t)
 	covered := slices.Clone(liveOnly)
-	for _, r := range rows {
+	for _, r := range slices.Concat(slices.Collect(maps.Values(rows)), slices.Collect(maps.Values(waveRows))) {
 		for _, line := range r.want {
 			covered = append(covered, regexp.MustCompile(`^\S+`).FindString(line))
 		}

@@ -68,7 +68,7 @@ func (c *checker) automated(p *argo.SyncPolicy, path Path) {
 // it has Applications.
 func (c *checker) progressiveSyncs() bool {
 	switch {
-	case c.ignoredByController():
+	case c.rule.Waves, c.ignoredByController():
 		return false
 	case c.Live && len(c.Set.Status.ApplicationStatus) > 0:
 		return true
@@ -87,9 +87,12 @@ const syncWave = "argocd.argoproj.io/sync-wave"
 // syncWaves reports sync waves of the Applications: they look like an order.
 func (c *checker) syncWaves() {
 	for _, t := range c.templates() {
-		if wave := t.template.Annotations[syncWave]; wave != "" && !c.alone {
-			c.found("sync-wave", t.path.and("metadata", "annotations", syncWave), fmt.Sprintf(
+		if wave := t.template.Annotations[syncWave]; wave != "" {
+			f := c.found("sync-wave", t.path.and("metadata", "annotations", syncWave), fmt.Sprintf(
 				"The sync wave %s of generated Applications orders nothing.", short(wave)))
+			if len(c.steps) > 0 {
+				f.Remedy = "Remove it: the steps of RollingSync are the order."
+			}
 			return
 		}
 	}
@@ -139,12 +142,7 @@ func (c *checker) updates() {
 			c.gapOnce("--policy", "whether the ApplicationSet controller overrides applicationsSync with its flag --policy")
 		}
 	}
-	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowDelete() &&
-		!c.progressiveSyncs() {
-		c.found("orphans-block", to("spec", "syncPolicy", "applicationsSync"),
-			fmt.Sprintf("applicationsSync %s keeps Applications that are generated no more, and later steps wait for them.",
-				short(string(*p.ApplicationsSync))))
-	}
+	c.orphans()
 	if p := spec.PreservedFields; p != nil {
 		for i, key := range p.Labels {
 			if c.selectsBy(key) {
@@ -161,6 +159,16 @@ func (c *checker) updates() {
 		for j, jq := range d.JQPathExpressions {
 			c.ignored(path.and("jqPathExpressions", j), jqPath(jq))
 		}
+	}
+}
+
+// orphans reports that Applications may stay that are generated no more.
+func (c *checker) orphans() {
+	if p := c.Set.Spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowDelete() &&
+		!c.progressiveSyncs() {
+		c.found("orphans-block", to("spec", "syncPolicy", "applicationsSync"),
+			fmt.Sprintf("applicationsSync %s keeps Applications that are generated no more, and later steps wait for them.",
+				short(string(*p.ApplicationsSync))))
 	}
 }
 

@@ -34,7 +34,7 @@ func (r Result) lines(s screen.Screen) []string {
 		title = r.File + ": " + title
 	}
 	size := " (" + r.size() + ")"
-	if r.Kind != "" {
+	if r.Kind != "" && !r.ByWaves {
 		size = ""
 	}
 	lines := s.Wrap("", "  ", title+size)
@@ -59,12 +59,19 @@ func (r Result) lines(s screen.Screen) []string {
 	return lines
 }
 
-// size is the number of steps and of Applications.
+// size is the number of steps, or the waves, and the number of Applications.
 func (r Result) size() string {
-	if r.AllApplications {
-		return count(r.Steps, "step") + ", " + count(r.Applications, "Application")
+	order := count(r.Steps, "step")
+	switch {
+	case r.ByWaves && len(r.Waves) > 0:
+		order = "by sync " + waveNames(numbers(r.Waves))
+	case r.ByWaves:
+		order = "by sync waves"
 	}
-	return count(r.Steps, "step") + ", " + count(r.Applications, "known Application")
+	if r.AllApplications {
+		return order + ", " + count(r.Applications, "Application")
+	}
+	return order + ", " + count(r.Applications, "known Application")
 }
 
 // head is the sign and the severity.

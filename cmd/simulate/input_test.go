@@ -24,15 +24,22 @@ func TestBadInput(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no YAML":              {change: func(string) string { return "a: [" }, want: "test.yaml:1 (document 1): "},
-		"a text":               {change: func(string) string { return "hello" }, want: "it is no Kubernetes object"},
-		"nothing":              {change: func(string) string { return "" }, want: "the files have no ApplicationSet; give its file with -f"},
-		"Applications alone":   {change: func(string) string { return apps }, want: "the files have no ApplicationSet"},
-		"no name":              {change: replaced("  name: guestbook\n", ""), want: "metadata.name is missing"},
-		"another name":         {set: "other", want: "the files have no ApplicationSet other, but guestbook"},
-		"two ApplicationSets":  {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
-		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml:1 (document 1): "},
-		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "has no steps: Argo CD keeps no order"},
+		"no YAML":             {change: func(string) string { return "a: [" }, want: "test.yaml:1 (document 1): "},
+		"a text":              {change: func(string) string { return "hello" }, want: "it is no Kubernetes object"},
+		"nothing":             {change: func(string) string { return "" }, want: "the files have no ApplicationSet; give its file with -f"},
+		"Applications alone":  {change: func(string) string { return apps }, want: "the files have no ApplicationSet"},
+		"no name":             {change: replaced("  name: guestbook\n", ""), want: "metadata.name is missing"},
+		"another name":        {set: "other", want: "the files have no ApplicationSet other, but guestbook"},
+		"two ApplicationSets": {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
+		"a wrong type":        {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml:1 (document 1): "},
+		"no strategy":         {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "has no steps: Argo CD keeps no order"},
+		"waves": {
+			change: func(text string) string {
+				text = replaced("  name: guestbook\n", "  name: guestbook\n  annotations: {stepgate.io/waves: 'true'}\n")(text)
+				return replaced("type: RollingSync", "type: AllAtOnce")(text)
+			},
+			want: "ApplicationSet guestbook is ordered by sync waves, and only RollingSync is simulated: stepgate get",
+		},
 		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "(the API server drops spec.strategy.RollingSync; stepgate lint says what to write)"},
 		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml:1 (document 1): an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},

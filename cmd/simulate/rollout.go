@@ -40,6 +40,10 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
+	if argocd.NewApplicationSet(set).Waves {
+		return nil, fmt.Errorf("ApplicationSet %s is ordered by sync waves, and only RollingSync is simulated: stepgate get "+
+			"and stepgate explain show its waves in the cluster", set.Name)
+	}
 	strategy := set.Spec.Strategy
 	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil ||
 		len(strategy.RollingSync.Steps) == 0 {
