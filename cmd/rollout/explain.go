@@ -29,7 +29,7 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 		case e.Steps == 0:
 			where = "without steps"
 		case e.Step > 0:
-			where = fmt.Sprintf("step %d of %d", e.Step, e.Steps)
+			where = placeOf(e.Step, e.Wave, e.Steps)
 		}
 		lines = append(lines, s.Paint(screen.Bold, "ApplicationSet")+"  "+e.ApplicationSet+", "+where)
 	}

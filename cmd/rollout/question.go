@@ -72,7 +72,8 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		x.ApplicationSet = app.Namespace + "/" + q.Owner
 		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
 			ahead = preview.Outlook(set)
-			x.Steps, slots = len(set.Steps), ahead.SlotsProblem()
+			x.waves = wavesOf(ahead)
+			x.Steps, slots = max(len(set.Steps), len(x.waves)), ahead.SlotsProblem()
 		}
 	} else if p := argocd.NewProjection(app); p.FollowsAlone() {
 		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
@@ -111,11 +112,11 @@ func (e *Explanation) lookAhead(ahead *outlook.Outlook, answer *webhook.Answer) 
 	for i := range ahead.Applications {
 		if p := ahead.Applications[i]; p.Name == e.Application && answer.Outcome == policy.Deny {
 			for _, n := range ahead.Roots(p, answer.Decision, unmet) {
-				e.Needs = append(e.Needs, needOf(&n))
+				e.Needs = append(e.Needs, needOf(&n, ahead.Set, e.waves))
 			}
 		}
 	}
-	for _, n := range needsOf(ahead.Needs().All) {
+	for _, n := range needsOf(ahead.Needs().All, ahead.Set, e.waves) {
 		if n.Application == e.Application {
 			e.Own = append(e.Own, n)
 		}
