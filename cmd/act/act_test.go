@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -273,7 +274,7 @@ func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
 		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
 		Clock: clock.RealClock{},
 	}, nil)
-	proposal, err := rollout.Propose(preview.Outlook(seen), nil, 3, "")
+	proposal, err := rollout.Propose(preview.Outlook(seen), nil, ptr.To(3), "")
 	g.Expect(err).NotTo(HaveOccurred())
 	a := &Approve{Verb: verbOf(s, out)}
 	a.DryRun = dryRun
