@@ -28,5 +28,6 @@ export const OverviewRow = memo(function OverviewRow(row: Row) {
 
 function stepText(row: Row): string {
   if (row.steps === 0) return "";
-  return row.step === 0 ? `${row.steps}/${row.steps}` : `${row.step}/${row.steps}`;
+  const place = `${row.step || row.steps}/${row.steps}`;
+  return row.wave === undefined ? place : `wave ${row.wave} (${place})`;
 }
