@@ -48,7 +48,7 @@ func (e *Explanation) Verdict() string {
 		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync",
 		User: "This operation",
 	}[e.By]
-	if e.By == User && e.ApplicationSet == "" {
+	if e.By == User && (e.ApplicationSet == "" || e.Wave != nil) {
 		sync = "A sync that somebody asks for"
 	}
 	if e.Outcome == Held && e.By == User {

@@ -90,6 +90,8 @@ type Explanation struct {
 	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
+	// asked is the operation that is judged.
+	asked *argo.Operation
 	// waves are those of its ApplicationSet.
 	waves waves
 	// older says that the Application may deploy older candidates than what it was last compared with.
@@ -114,6 +116,9 @@ func (e *Explanation) DeepCopyObject() runtime.Object {
 	c := *e
 	return &c
 }
+
+// Asked is the operation that is judged.
+func (e *Explanation) Asked() *argo.Operation { return e.asked }
 
 // Waits reports whether the operation does not go ahead now.
 func (e *Explanation) Waits() bool { return e.Outcome == Held || e.Outcome == Refused }

@@ -33,17 +33,18 @@ type Question struct {
 	By     string
 }
 
-// Asked is the operation that is judged.
-func (q *Question) Asked() *argo.Operation {
+// asked is the operation that is judged.
+func (q *Question) asked(by Writer) *argo.Operation {
 	if q.Operation != nil {
 		return q.Operation
 	}
-	return NextOperation(q.App, q.writer())
+	return NextOperation(q.App, by)
 }
 
-// writer is who asks for the operation. Where nobody in Argo CD syncs the Application, somebody does.
-func (q *Question) writer() Writer {
-	if by := WriterOf(q.App); q.Operation == nil && (q.Owner != "" || by == AutoSync) {
+// writer is who asks for the operation. Where nobody in Argo CD syncs the Application, somebody does: the ApplicationSet
+// controller starts no sync by waves.
+func (q *Question) writer(waves bool) Writer {
+	if by := WriterOf(q.App); q.Operation == nil && (q.Owner != "" && !waves || by == AutoSync) {
 		return by
 	}
 	return User
@@ -56,18 +57,10 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 		Namespace: app.Namespace, Application: app.Name,
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
-		Settings: q.By, By: q.writer(),
+		Settings: q.By,
 	}
 	var ahead *outlook.Outlook
 	slots := ""
-	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
-	switch x.By {
-	case ApplicationSetController:
-	case User:
-		account = oneOf(q.Config.ServerAccounts)
-	case AutoSync:
-		account = "system:serviceaccount:" + app.Namespace + ":argocd-application-controller"
-	}
 	if q.Owner != "" {
 		x.ApplicationSet = app.Namespace + "/" + q.Owner
 		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
@@ -78,7 +71,17 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	} else if p := argocd.NewProjection(app); p.FollowsAlone() {
 		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
 	}
-	request, err := Request(q.Live, operation, account)
+	x.By = q.writer(ahead != nil && ahead.Set.Waves)
+	x.asked = q.asked(x.By)
+	account := "system:serviceaccount:" + app.Namespace + ":argocd-applicationset-controller"
+	switch x.By {
+	case ApplicationSetController:
+	case User:
+		account = oneOf(q.Config.ServerAccounts)
+	case AutoSync:
+		account = "system:serviceaccount:" + app.Namespace + ":argocd-application-controller"
+	}
+	request, err := Request(q.Live, x.asked, account)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	if err != nil {
 		return nil, fmt.Errorf("judge the operation: %w", err)
 	}
-	x.Names(operation, app.Status.GetRevisions())
+	x.Names(x.asked, app.Status.GetRevisions())
 	x.Judged(answer)
 	x.lookAhead(ahead, answer)
 	if slots != "" && (x.Outcome == Allowed || answer.Reason == policy.MaxUpdateReached) {
