@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -23,13 +24,10 @@ type approve struct {
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	a := &approve{verb: verb{cli: newCLI(streams)}}
-	var cmd *cobra.Command
-	var step int
-	cmd = a.command("approve APPSET", "Approve what a step of a rollout is about to deploy",
+	var step func() *int
+	cmd := a.command("approve APPSET", "Approve what a step of a rollout is about to deploy",
 		exactly("the name of an ApplicationSet"), func(ctx context.Context, args []string) error {
-			if cmd.Flags().Changed("step") {
-				a.step = &step
-			}
+			a.step = step()
 			return a.run(ctx, args)
 		})
 	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with,
@@ -45,11 +43,22 @@ Exit code 1 says that nobody was recorded. The approval does not count then.`
 	cmd.Example = `  stepgate approve guestbook -n argocd
   stepgate approve guestbook -n argocd --step 3 --revision "$(git rev-parse HEAD)"`
 	f := cmd.Flags()
-	f.IntVar(&step, "step", 0, "the number of the step, or the sync wave")
+	step = numberFlag(f, "step", "the number of the step, or the sync wave")
 	f.StringVar(&a.revision, "revision", "",
 		"approve exactly this commit, chart version or digest, whatever the Applications are compared with")
 	a.bind(cmd)
 	return cmd
+}
+
+// numberFlag adds a flag of a whole number. given is that; nil where the flag is not given, as 0 is a number, too.
+func numberFlag(f *pflag.FlagSet, name, usage string) (given func() *int) {
+	number := f.Int(name, 0, usage)
+	return func() *int {
+		if !f.Changed(name) {
+			return nil
+		}
+		return number
+	}
 }
 
 func (a *approve) run(ctx context.Context, args []string) error {
