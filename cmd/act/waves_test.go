@@ -128,7 +128,8 @@ func TestApproveAWave(t *testing.T) {
 				set.Annotations[argocd.WavesAnnotation] = "false"
 				g.Expect(c.Update(t.Context(), set)).To(Succeed())
 			}
-			g.Expect(approvedBy(t, s, verbOf(s, &out), ptr.To(wave), at)).To(MatchError(ContainSubstring("somebody has changed the steps")))
+			g.Expect(approvedBy(t, s, verbOf(s, &out), ptr.To(wave), at)).To(
+				MatchError(ContainSubstring("somebody has changed the steps")))
 		})
 	}
 }

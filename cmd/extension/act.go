@@ -56,7 +56,8 @@ func (s *server) act(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := s.facts.act(ctx, a, wanted, manager)
 	s.log.Info("acted for a user of Argo CD", "user", manager, "verb", wanted.Verb, "applicationset", a.set.Name,
-		"namespace", a.set.Namespace, "step", wanted.Step, "wave", wanted.Wave, "dryRun", wanted.DryRun, "done", answer.OK, "problem", err)
+		"namespace", a.set.Namespace, "step", wanted.Step, "wave", wanted.Wave, "dryRun", wanted.DryRun, "done", answer.OK,
+		"problem", err)
 	dashboard.WriteJSON(w, http.StatusOK, answer)
 }
 

@@ -106,9 +106,11 @@ func TestWavesHaveTheirNumbers(t *testing.T) {
 	lines := strings.Join(Text(screen.Screen{Width: 120}, h, 0), "\n")
 	g.Expect(lines).To(MatchRegexp(`(?s)STEP .* wave -1 .* wave 0 .* wave 20 .* wave -1: approved by alice`))
 	g.Expect(HTML(&page, h)).To(Succeed())
-	g.Expect(page.String()).To(And(ContainSubstring("<td>wave 20</td>"), ContainSubstring("<li>Wave -1: approved by alice")))
+	g.Expect(page.String()).To(And(ContainSubstring("<td>wave 20</td>"),
+		ContainSubstring("<li>Wave -1: approved by alice")))
 	g.Expect(CSV(&table, h)).To(Succeed())
-	g.Expect(table.String()).To(And(ContainSubstring(",wave -1,1,0,"), ContainSubstring(",wave 0,"), ContainSubstring(",wave 20,")))
+	g.Expect(table.String()).To(And(ContainSubstring(",wave -1,1,0,"), ContainSubstring(",wave 0,"),
+		ContainSubstring(",wave 20,")))
 	printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter("json")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(printer.PrintObj(h, &object)).To(Succeed())

@@ -75,9 +75,9 @@ func (f *facts) vars(context map[string]string) map[string]any {
 			"name": f.set.Name, "namespace": f.set.Namespace, "labels": labels, "annotations": annotations,
 		},
 		"rollout": map[string]any{
-			"phase": string(f.r.Phase), "step": f.r.Step, "stepName": f.stepName(f.r.Step), "done": f.r.Done, "total": f.r.Total, "enforced": f.enforced,
-			"revision": shortAll(f.revisions(all)),
-			"steps":    f.steps(), "waiting": f.waiting(), "command": f.command("get", f.set.Name),
+			"phase": string(f.r.Phase), "step": f.r.Step, "stepName": f.stepName(f.r.Step), "done": f.r.Done,
+			"total": f.r.Total, "enforced": f.enforced, "revision": shortAll(f.revisions(all)),
+			"steps": f.steps(), "waiting": f.waiting(), "command": f.command("get", f.set.Name),
 			"waits": f.told(f.waits()), "approval": f.told(f.approval()), "stopped": f.told(f.stopped()),
 			"verification": f.told(f.verification()), "complete": f.told(f.complete()),
 		},
@@ -116,8 +116,8 @@ func (f *facts) steps() []any {
 			conditions = append(conditions, map[string]any{"reason": c.Reason, "met": c.Met, "text": plain(c.Text)})
 		}
 		every = append(every, map[string]any{
-			"number": step.Number, "name": step.Name(), "state": stateOf(step), "done": step.Done, "total": len(step.Applications),
-			"conditions": conditions,
+			"number": step.Number, "name": step.Name(), "state": stateOf(step), "done": step.Done,
+			"total": len(step.Applications), "conditions": conditions,
 		})
 	}
 	return every
@@ -165,8 +165,8 @@ func (f *facts) waiting() []any {
 		}
 		since := f.waitsSince(a)
 		every = append(every, map[string]any{
-			"name": a.Name, "step": step.Number, "stepName": step.Name(), "reason": reason, "sentence": plain(a.Sentence()), "since": moment(since),
-			"seconds": seconds(since, f.now),
+			"name": a.Name, "step": step.Number, "stepName": step.Name(), "reason": reason,
+			"sentence": plain(a.Sentence()), "since": moment(since), "seconds": seconds(since, f.now),
 		})
 	})
 	return every

@@ -50,7 +50,8 @@ func (f *facts) told(o occurrence) map[string]any {
 		key = at + "@" + o.of
 	}
 	return map[string]any{
-		"is": o.reason != "", "step": o.step, "stepName": f.stepName(o.step), "reason": o.reason, "since": moment(o.since), "seconds": seconds(o.since, f.now),
+		"is": o.reason != "", "step": o.step, "stepName": f.stepName(o.step), "reason": o.reason,
+		"since": moment(o.since), "seconds": seconds(o.since, f.now),
 		"applications": o.applications, "text": o.text, "command": o.command, "key": key,
 	}
 }

@@ -30,7 +30,8 @@ func needOf(n *policy.Need, set *argocd.ApplicationSet, by waves) Need {
 	}
 	return Need{
 		Reason: string(n.Reason), Actor: string(n.Actor), ApplicationSet: n.ApplicationSet, Step: by.number(n.Step),
-		Wave: waveOf(n.Step), Application: n.Application, Text: n.Text, Do: n.Do, Command: n.Command(), Verb: verbOf(n), Until: timeOf(n.Until),
+		Wave: waveOf(n.Step), Application: n.Application, Text: n.Text, Do: n.Do, Command: n.Command(),
+		Verb: verbOf(n), Until: timeOf(n.Until),
 	}
 }
 

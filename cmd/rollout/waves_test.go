@@ -58,8 +58,8 @@ func TestGetShowsWaves(t *testing.T) {
 	golden.Expect(t, "waves.json", printed(t, "json", r))
 	g.Expect(r.Line()).To(Equal("argocd/guestbook: Waiting, wave 0 (2/3), 2 of 7 done, waiting for: " +
 		"guestbook-qa-eu (NotHealthy: Degraded)"))
-	list := strings.Join((&rollout.List{Items: []*rollout.Rollout{r}}).Lines(screen.Screen{Width: 120}, now, false, false), "\n")
-	g.Expect(list).To(ContainSubstring("wave 0 (2/3)"))
+	list := &rollout.List{Items: []*rollout.Rollout{r}}
+	g.Expect(list.Lines(screen.Screen{Width: 120}, now, false, false)).To(ContainElement(ContainSubstring("wave 0 (2/3)")))
 	done := judged(byWaves("1:dev=Healthy/Synced@new 3:prod-1=Healthy/Synced@new", nil))
 	g.Expect(done.Line()).To(Equal("argocd/guestbook: Complete, waves 2/2, 2 of 2 done"))
 	g.Expect(rollout.Goal{}.Achieved(done, 0)).To(HavePrefix("argocd/guestbook is complete: 2 Applications in 2 waves"))
