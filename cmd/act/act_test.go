@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -254,6 +255,23 @@ func TestConflict(t *testing.T) {
 // approved runs approve of step 3 on the ApplicationSet of a stage.
 func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
 	t.Helper()
+	v := verbOf(s, out)
+	v.DryRun = dryRun
+	return approvedBy(t, s, v, ptr.To(3), func(*argo.Application) {})
+}
+
+// proposed is what an approval of a step would approve.
+func proposed(known *rollout.Snapshot, set *argocd.ApplicationSet, number *int) (*rollout.Proposal, error) {
+	preview := webhook.NewPreview(settings.Config{}, judge.Dependencies{
+		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
+		Clock: clock.RealClock{},
+	}, nil)
+	return rollout.Propose(preview.Outlook(set), nil, number, "")
+}
+
+// approvedBy runs approve of a step, where the Applications are changed.
+func approvedBy(t *testing.T, s *stage, v Verb, number *int, change func(app *argo.Application)) error {
+	t.Helper()
 	g := NewWithT(t)
 	set := &argo.ApplicationSet{}
 	g.Expect(s.Get(t.Context(), acted, set)).To(Succeed())
@@ -265,19 +283,14 @@ func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
 			sync = argo.SyncStatusCodeOutOfSync
 		}
 		guestbook.Compare(app, actedAt.Add(-time.Minute), guestbook.NewCommit, sync, "Healthy")
+		change(app)
 		apps = append(apps, app)
 	}
 	known.Add(set, apps...)
 	seen := argocd.NewApplicationSet(set)
-	preview := webhook.NewPreview(settings.Config{}, judge.Dependencies{
-		Live: rollout.NewEvaluator(known), Known: known, Histories: known, Windows: judge.ProjectWindows{Known: known},
-		Clock: clock.RealClock{},
-	}, nil)
-	proposal, err := rollout.Propose(preview.Outlook(seen), nil, 3, "")
+	proposal, err := proposed(known, seen, number)
 	g.Expect(err).NotTo(HaveOccurred())
-	a := &Approve{Verb: verbOf(s, out)}
-	a.DryRun = dryRun
-	return a.Do(t.Context(), seen, proposal)
+	return (&Approve{Verb: v}).Do(t.Context(), seen, proposal)
 }
 
 func TestApprove(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -164,15 +165,14 @@ func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
 	return settings.NewParser(settings.Config{}, clock.RealClock{}).Of(set).Conditions
 }
 
-// stepsOf checks 1-based numbers of steps.
+// stepsOf checks the numbers that people call steps by.
 func stepsOf(set *argocd.ApplicationSet, numbers []int) error {
-	name, steps := set.Namespace+"/"+set.Name, len(set.Steps)
 	if !set.Ordered() {
-		return fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
+		return fmt.Errorf("ApplicationSet %s/%s has no steps of RollingSync", set.Namespace, set.Name)
 	}
 	for _, n := range numbers {
-		if n < 1 || n > steps {
-			return command.Usage("--step: there is no step %d: ApplicationSet %s has the steps 1 to %d", n, name, steps)
+		if _, err := rollout.NumberedStep(set, n); err != nil {
+			return command.Usage("--step: %s", err)
 		}
 	}
 	return nil
@@ -190,11 +190,22 @@ func numbers(steps []int) string {
 	return strings.Join(texts, ",")
 }
 
-// named says which steps are meant, as in "steps 3 and 4 of 4 are".
-func named(steps []int, of int) string {
-	texts := strings.Split(numbers(steps), ",")
-	if last := len(texts) - 1; last > 0 {
-		return fmt.Sprintf("steps %s and %s of %d are", strings.Join(texts[:last], ", "), texts[last], of)
+// kind is what people call one of the steps of an ApplicationSet without its number.
+func kind(set *argocd.ApplicationSet) string {
+	if set.Waves {
+		return "wave"
 	}
-	return fmt.Sprintf("step %s of %d is", texts[0], of)
+	return "step"
+}
+
+// named says which steps are meant, as in "steps 3 and 4 of 4 are" and "waves 0 and 20 are".
+func named(set *argocd.ApplicationSet, steps []int) string {
+	texts, of := strings.Split(numbers(steps), ","), ""
+	if !set.Waves {
+		of = fmt.Sprintf(" of %d", len(set.Steps))
+	}
+	if last := len(texts) - 1; last > 0 {
+		return fmt.Sprintf("%ss %s and %s%s are", kind(set), strings.Join(texts[:last], ", "), texts[last], of)
+	}
+	return fmt.Sprintf("%s %s%s is", kind(set), texts[0], of)
 }

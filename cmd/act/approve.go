@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +33,8 @@ type Approve struct {
 // Do writes an approval, and shows it first. set is the ApplicationSet as it was looked at.
 func (a *Approve) Do(ctx context.Context, set *argocd.ApplicationSet, proposal *rollout.Proposal) error {
 	if a.Seen != nil && !slices.Equal(a.Seen, proposal.Texts()) {
-		return fmt.Errorf("what step %d would deploy has changed meanwhile: nothing is approved, look at it again",
-			proposal.Step)
+		return fmt.Errorf("what %s would deploy has changed meanwhile: nothing is approved, look at it again",
+			proposal.Name())
 	}
 	name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
 	if err := a.print(proposal.Lines(a.Screen)...); err != nil {
@@ -84,7 +83,7 @@ func (a *Approve) decide(
 ) func(set *argo.ApplicationSet) (edits, error) {
 	return func(set *argo.ApplicationSet) (edits, error) {
 		now := argocd.NewApplicationSet(set)
-		if now.UID != seen.UID || !reflect.DeepEqual(now.Steps, seen.Steps) ||
+		if now.UID != seen.UID || !now.SameSteps(&seen.ApplicationSet) ||
 			now.Annotations.Text(settings.ApproveAnnotation) != seen.Annotations.Text(settings.ApproveAnnotation) {
 			return nil, fmt.Errorf(
 				"somebody has changed the steps of ApplicationSet %s/%s meanwhile: nothing is approved, look at it again",

@@ -15,8 +15,8 @@ func CommandOf(a dashboard.Action) string {
 		return ""
 	}
 	words := []string{"stepgate", string(a.Verb), quoted(a.Name), "-n", quoted(a.Namespace)}
-	if a.Step > 0 {
-		words = append(words, "--step", strconv.Itoa(a.Step))
+	if number := a.Number(); number != nil {
+		words = append(words, "--step", strconv.Itoa(*number))
 	}
 	if a.Revision != "" {
 		words = append(words, "--revision", quoted(a.Revision))

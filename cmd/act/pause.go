@@ -22,7 +22,7 @@ import (
 // Pause stops the steps of a rollout. The error is command.ErrFound where nobody keeps the pause.
 type Pause struct {
 	Verb
-	// Steps are the 1-based steps; none for all.
+	// Steps are the numbers that people call the steps by; none for all.
 	Steps  []int
 	Reason string
 }
@@ -34,9 +34,9 @@ func (p *Pause) Do(ctx context.Context, name types.NamespacedName) error {
 		return err
 	}
 	known := argocd.NewApplicationSet(set)
-	what := name.String() + ": every step is paused"
+	what := name.String() + ": every " + kind(known) + " is paused"
 	if of := pausedSteps(known); !conditionsOf(known).Paused.All {
-		what = name.String() + ": " + named(of, len(known.Steps)) + " paused"
+		what = name.String() + ": " + named(known, of) + " paused"
 	}
 	s := p.settings(set)
 	caveats := p.caveats(set, s, settings.PauseAnnotation)
@@ -103,13 +103,16 @@ func pauseText(steps, reason string) *string {
 	return text(strings.TrimSuffix(steps+": "+reason, ": "))
 }
 
-// pausedSteps are the 1-based numbers of the steps that are paused, in their order. An annotation that cannot be read
-// pauses all.
-func pausedSteps(set *argocd.ApplicationSet) []int { return stepNumbers(set, conditionsOf(set).Paused) }
-
-// stepNumbers are the 1-based numbers of steps, in their order.
-func stepNumbers(set *argocd.ApplicationSet, some policy.Steps) []int {
-	var all []int
+// pausedSteps are the numbers of the steps that are paused, in their order. An annotation that cannot be read pauses all,
+// and nobody knows here which waves those are.
+func pausedSteps(set *argocd.ApplicationSet) (all []int) {
+	some := conditionsOf(set).Paused
+	if set.Waves {
+		for _, step := range slices.Compact(slices.Sorted(slices.Values(some.Of))) {
+			all = append(all, policy.StepNumber(step))
+		}
+		return all
+	}
 	for i := range set.Steps {
 		if some.Has(i) {
 			all = append(all, i+1)

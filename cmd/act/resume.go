@@ -4,6 +4,7 @@ package act
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -16,7 +17,7 @@ import (
 // Resume ends a pause.
 type Resume struct {
 	Verb
-	// Steps are the 1-based steps; none for all.
+	// Steps are the numbers that people call the steps by; none for all.
 	Steps []int
 }
 
@@ -31,9 +32,9 @@ func (r *Resume) Do(ctx context.Context, name types.NamespacedName) error {
 	text := name.String() + ": nothing is paused"
 	switch {
 	case len(left) > 0 && len(made) == 0:
-		text = name.String() + ": only " + named(left, len(known.Steps)) + " paused"
+		text = name.String() + ": only " + named(known, left) + " paused"
 	case len(left) > 0:
-		text = name.String() + ": " + named(left, len(known.Steps)) + " still paused"
+		text = name.String() + ": " + named(known, left) + " still paused"
 	}
 	if len(made) == 0 {
 		return r.show(name, made, text+"; there is nothing to resume.")
@@ -54,6 +55,10 @@ func (r *Resume) decide(set *argo.ApplicationSet) (edits, error) {
 	}
 	if _, paused := set.Annotations[settings.PauseAnnotation]; !paused {
 		return nil, nil
+	}
+	if known.Waves && len(r.Steps) > 0 && conditionsOf(known).Paused.All {
+		return nil, fmt.Errorf("every wave of ApplicationSet %s/%s is paused: resume without --step, and pause those that "+
+			"are to stay paused", known.Namespace, known.Name)
 	}
 	before := pausedSteps(known)
 	left := slices.DeleteFunc(slices.Clone(before), func(n int) bool { return slices.Contains(r.Steps, n) })

@@ -37,7 +37,7 @@ func HistoryOf(log *ledger.Log, err error, namespace string, at metav1.Time) (*H
 		}
 		return nil, err
 	}
-	h := &History{At: at, Since: log.Since, Rollouts: slices.Clone(log.Rollouts), Commits: map[string]string{}}
+	h := &History{At: at, Since: log.Since, Rollouts: log.Told().Rollouts, Commits: map[string]string{}}
 	slices.Reverse(h.Rollouts)
 	for i := range h.Rollouts {
 		r := &h.Rollouts[i]

@@ -39,11 +39,13 @@ type Row struct {
 	Status string `json:"status"`
 	// Open says that nothing is held or denied now.
 	Open bool `json:"open,omitempty"`
-	// Step is the number of the current step, of so many; 0 when all are done.
-	Step  int `json:"step"`
-	Steps int `json:"steps"`
-	Done  int `json:"done"`
-	Total int `json:"total"`
+	// Step is the number of the current step, of so many; 0 when all are done. Wave is the sync wave that it is; absent for
+	// a step of RollingSync.
+	Step  int  `json:"step"`
+	Wave  *int `json:"wave,omitempty"`
+	Steps int  `json:"steps"`
+	Done  int  `json:"done"`
+	Total int  `json:"total"`
 	// Since is since when the ApplicationSet controller has had an Application wait.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Urgency says who has to do something. Need is the first that it waits for, absent if there is none, and More counts the
@@ -60,6 +62,9 @@ func rowOf(r *rollout.Rollout) Row {
 		Namespace: r.Namespace, Name: r.Name, Alone: r.Alone, Phase: r.Phase, Status: r.Status(), Step: r.Step,
 		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, Revisions: r.Revisions,
 		Urgency: r.Urgency(), Open: r.Open,
+	}
+	if r.Step > 0 {
+		row.Wave = r.Steps[r.Step-1].Wave
 	}
 	if n := len(r.Needs); n > 0 {
 		row.Need, row.More = &r.Needs[0], n-1
@@ -162,8 +167,10 @@ type Action struct {
 	Namespace string `json:"namespace"`
 	// Name is that of the ApplicationSet, or of the Application to refresh.
 	Name string `json:"name"`
-	// Step is 1-based; 0 is the whole rollout, or, for an approval, the step that waits for one.
-	Step int `json:"step,omitempty"`
+	// Step is 1-based, and Wave is a sync wave. Without both it is the whole rollout, or, for an approval, the step that
+	// waits for one.
+	Step int  `json:"step,omitempty"`
+	Wave *int `json:"wave,omitempty"`
 	// Reason is why it is paused.
 	Reason string `json:"reason,omitempty"`
 	// Revision is exactly what to approve; empty for what the step would deploy.
@@ -172,6 +179,14 @@ type Action struct {
 	Approves []string `json:"approves,omitempty"`
 	// DryRun has the API server and the webhooks judge the change, and stores nothing.
 	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// Number is what people call the step by; nil if none is named.
+func (a *Action) Number() *int {
+	if a.Wave == nil && a.Step != 0 {
+		return &a.Step
+	}
+	return a.Wave
 }
 
 // Answer is what came of an Action.

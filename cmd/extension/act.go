@@ -56,7 +56,8 @@ func (s *server) act(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := s.facts.act(ctx, a, wanted, manager)
 	s.log.Info("acted for a user of Argo CD", "user", manager, "verb", wanted.Verb, "applicationset", a.set.Name,
-		"namespace", a.set.Namespace, "step", wanted.Step, "dryRun", wanted.DryRun, "done", answer.OK, "problem", err)
+		"namespace", a.set.Namespace, "step", wanted.Step, "wave", wanted.Wave, "dryRun", wanted.DryRun, "done", answer.OK,
+		"problem", err)
 	dashboard.WriteJSON(w, http.StatusOK, answer)
 }
 
@@ -98,8 +99,8 @@ func (f *Facts) act(
 	}
 	name := types.NamespacedName{Namespace: a.set.Namespace, Name: a.set.Name}
 	var steps []int
-	if wanted.Step != 0 {
-		steps = []int{wanted.Step}
+	if number := wanted.Number(); number != nil {
+		steps = []int{*number}
 	}
 	switch wanted.Verb {
 	case dashboard.Pause:
@@ -130,7 +131,7 @@ func (f *Facts) approve(
 	if ahead.Settings.Candidates {
 		ask = f.ask(ctx, a.set.Namespace, &problem)
 	}
-	proposal, err := rollout.Propose(ahead, ask, wanted.Step, "")
+	proposal, err := rollout.Propose(ahead, ask, wanted.Number(), "")
 	if err != nil {
 		return nil, err
 	}

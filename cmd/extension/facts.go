@@ -170,7 +170,10 @@ func (f *Facts) status(a asked) Status {
 	r := f.rollout(a)
 	s := Status{At: f.now(), Rollout: dashboard.RowOf(r)}
 	if app, step := r.Shown(a.app.Name); app != nil {
-		s.Step, s.Said = step, &dashboard.Said{Kind: app.Kind(), Text: app.Sentence()}
+		s.Said = &dashboard.Said{Kind: app.Kind(), Text: app.Sentence()}
+		if step != nil {
+			s.Step, s.Wave = step.Number, step.Wave
+		}
 	}
 	return s
 }

@@ -13,8 +13,10 @@ type Status struct {
 	// At is when it was so.
 	At      metav1.Time   `json:"at"`
 	Rollout dashboard.Row `json:"rollout"`
-	// Step is the number of the Application's step; 0 if no step selects it, or there are none.
-	Step int `json:"step"`
+	// Step is the number of the Application's step; 0 if no step selects it, or there are none. Wave is the sync wave that
+	// the step is; absent for a step of RollingSync.
+	Step int  `json:"step"`
+	Wave *int `json:"wave,omitempty"`
 	// Said is what `stepgate get` says of it; absent if no step selects it, and where there are none unless it comes after
 	// others.
 	Said *dashboard.Said `json:"said,omitempty"`

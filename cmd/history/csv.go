@@ -58,7 +58,7 @@ func record(l *ledger.Log, r *ledger.Rollout, s *ledger.Step, now time.Time) []s
 		bypasses = append(bypasses, b.Why)
 	}
 	all := []string{
-		l.Set, where(r.Source), r.Revision, string(r.Result), stamp(r.ComparedAt), stamp(r.EndedAt), fmt.Sprint(s.Step),
+		l.Set, where(r.Source), r.Revision, string(r.Result), stamp(r.ComparedAt), stamp(r.EndedAt), cell(s),
 		fmt.Sprint(s.Applications), fmt.Sprint(s.Done), stamp(s.StartedAt), stamp(s.CompletedAt), lead, wait, waited,
 		strings.Join(approved, "; "), strings.Join(s.By, "; "), strings.Join(failures, "; "), strings.Join(bypasses, "; "),
 	}

@@ -3,6 +3,7 @@
 package history
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ type History struct {
 	metav1.TypeMeta `json:",inline"`
 	// ReadAt is when the ledger was read.
 	ReadAt metav1.Time `json:"readAt"`
-	// ApplicationSets have a log each, by namespace and name.
+	// ApplicationSets have a log each, by namespace and name, with steps as people call them (ledger.Log.Told).
 	ApplicationSets []*ledger.Log `json:"applicationSets"`
 	// Problems are the ApplicationSets of which no log can be read, and why.
 	Problems []Problem `json:"problems,omitempty"`
@@ -57,6 +58,14 @@ func longest(s *ledger.Step, now time.Time) (w *ledger.Wait) {
 		}
 	}
 	return w
+}
+
+// cell is a step in a column of steps: 3 or wave 20.
+func cell(s *ledger.Step) string {
+	if s.Wave != nil {
+		return s.Name()
+	}
+	return strconv.Itoa(s.Step)
 }
 
 // short is a revision as people say it.

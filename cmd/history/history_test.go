@@ -9,8 +9,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/webhook/ledger"
 )
@@ -81,4 +83,41 @@ func TestScreens(t *testing.T) {
 	g.Expect(page.String()).NotTo(Or(ContainSubstring("<b>"), ContainSubstring("\u202e")))
 	g.Expect(table.String()).To(ContainSubstring(",'=alice 2026-11-30T12:11:00Z,"), "no formula")
 	g.Expect(Text(screen.Screen{Width: 80}, told(), 1)).To(ContainElement("  and 2 older; --limit 0 shows all"))
+}
+
+// TestWavesHaveTheirNumbers in all forms, whatever the ledger calls them.
+func TestWavesHaveTheirNumbers(t *testing.T) {
+	g := NewWithT(t)
+	step := func(wave int) ledger.Step {
+		return ledger.Step{
+			Step: policy.WaveStep(wave) + 1, Applications: 1, Approvals: []ledger.Approval{{By: "alice", At: noon}},
+			Failures: []ledger.Failure{{Application: "prod", What: "it is Degraded", At: noon}},
+		}
+	}
+	kept := &ledger.Log{Set: "argocd/guestbook", Since: noon, Rollouts: []ledger.Rollout{{
+		Source: "main", Revision: "1", ComparedAt: noon, Steps: []ledger.Step{step(-1), step(0), step(20)},
+	}}}
+	h := New(noon)
+	h.ApplicationSets = append(h.ApplicationSets, kept.Told())
+	g.Expect(kept.Rollouts[0].Steps[0].Step).To(Equal(policy.WaveStep(-1)+1), "what is kept is as it was")
+	g.Expect(kept.Rollouts[0].Steps[0].Wave).To(BeNil())
+
+	var page, table, object bytes.Buffer
+	lines := strings.Join(Text(screen.Screen{Width: 120}, h, 0), "\n")
+	g.Expect(lines).To(MatchRegexp(`(?s)STEP .* wave -1 .* wave 0 .* wave 20 .* wave -1: approved by alice`))
+	g.Expect(HTML(&page, h)).To(Succeed())
+	g.Expect(page.String()).To(And(ContainSubstring("<td>wave 20</td>"),
+		ContainSubstring("<li>Wave -1: approved by alice")))
+	g.Expect(CSV(&table, h)).To(Succeed())
+	g.Expect(table.String()).To(And(ContainSubstring(",wave -1,1,0,"), ContainSubstring(",wave 0,"),
+		ContainSubstring(",wave 20,")))
+	printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter("json")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(printer.PrintObj(h, &object)).To(Succeed())
+	golden.Expect(t, "waves.json", object.String())
+	for form, text := range map[string]string{
+		"text": lines, "HTML": page.String(), "CSV": table.String(), "JSON": object.String(),
+	} {
+		g.Expect(text).NotTo(ContainSubstring("6710"), form)
+	}
 }

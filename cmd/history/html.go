@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
@@ -24,6 +25,8 @@ func HTML(out io.Writer, h *History) error {
 		"span":    span,
 		"took":    func(r ledger.Rollout) string { return span(took(&r, now)) },
 		"after":   func(r ledger.Rollout, at time.Time) string { return after(&r, at) },
+		"cell":    func(s ledger.Step) string { return cell(&s) },
+		"title":   func(s ledger.Step) string { return strings.ToUpper(s.Name()[:1]) + s.Name()[1:] },
 		"longest": func(s ledger.Step) *ledger.Wait { return longest(&s, now) },
 		"waited":  func(w *ledger.Wait) string { return span(w.Took(now)) },
 		"result": func(r ledger.Rollout) string {

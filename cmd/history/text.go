@@ -112,7 +112,7 @@ func (t *text) step(r *ledger.Rollout, s *ledger.Step) []screen.Cell {
 		wait = span(w.Took(t.now)) + ": " + policy.ClientText(w.For)
 	}
 	return []screen.Cell{
-		screen.Text(fmt.Sprint(s.Step)), screen.Text(fmt.Sprintf("%d/%d", s.Done, s.Applications)),
+		screen.Text(cell(s)), screen.Text(fmt.Sprintf("%d/%d", s.Done, s.Applications)),
 		screen.Text(after(r, s.StartedAt)), screen.Text(complete), screen.Text(wait),
 	}
 }
@@ -120,20 +120,20 @@ func (t *text) step(r *ledger.Rollout, s *ledger.Step) []screen.Cell {
 // notes are what people have done, and what has failed.
 func (t *text) notes(s *ledger.Step) {
 	for _, a := range s.Approvals {
-		t.say("      ", "step %d: approved by %s, %s UTC", s.Step, policy.ClientText(a.By), clock(a.At))
+		t.say("      ", "%s: approved by %s, %s UTC", s.Name(), policy.ClientText(a.By), clock(a.At))
 	}
 	for _, e := range s.Evidence {
-		t.say("      ", "step %d: %s says %s%s", s.Step, policy.ClientText(e.Object), e.Answer, detail(e.Detail))
+		t.say("      ", "%s: %s says %s%s", s.Name(), policy.ClientText(e.Object), e.Answer, detail(e.Detail))
 	}
 	if len(s.By) > 0 {
-		t.say("      ", "step %d: synced by hand by %s", s.Step, policy.ClientText(strings.Join(s.By, ", ")))
+		t.say("      ", "%s: synced by hand by %s", s.Name(), policy.ClientText(strings.Join(s.By, ", ")))
 	}
 	for _, f := range s.Failures {
 		repaired := "not repaired"
 		if !f.RepairedAt.IsZero() {
 			repaired = "repaired after " + span(f.RepairedAt.Sub(f.At))
 		}
-		t.say("      ", "%s step %d: %s: %s, %s UTC; %s", t.Paint(screen.Bad, screen.SignBad), s.Step,
+		t.say("      ", "%s %s: %s: %s, %s UTC; %s", t.Paint(screen.Bad, screen.SignBad), s.Name(),
 			policy.ClientText(f.Application), policy.ClientText(f.What), clock(f.At), repaired)
 	}
 }

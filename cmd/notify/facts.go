@@ -75,14 +75,22 @@ func (f *facts) vars(context map[string]string) map[string]any {
 			"name": f.set.Name, "namespace": f.set.Namespace, "labels": labels, "annotations": annotations,
 		},
 		"rollout": map[string]any{
-			"phase": string(f.r.Phase), "step": f.r.Step, "done": f.r.Done, "total": f.r.Total, "enforced": f.enforced,
-			"revision": shortAll(f.revisions(all)),
-			"steps":    f.steps(), "waiting": f.waiting(), "command": f.command("get", f.set.Name),
-			"waits": f.waits().vars(f.now), "approval": f.approval().vars(f.now), "stopped": f.stopped().vars(f.now),
-			"verification": f.verification().vars(f.now), "complete": f.complete().vars(f.now),
+			"phase": string(f.r.Phase), "step": f.r.Step, "stepName": f.stepName(f.r.Step), "done": f.r.Done,
+			"total": f.r.Total, "enforced": f.enforced, "revision": shortAll(f.revisions(all)),
+			"steps": f.steps(), "waiting": f.waiting(), "command": f.command("get", f.set.Name),
+			"waits": f.told(f.waits()), "approval": f.told(f.approval()), "stopped": f.told(f.stopped()),
+			"verification": f.told(f.verification()), "complete": f.told(f.complete()),
 		},
 		"context": context,
 	}
+}
+
+// stepName is what people call a step by its number among those of the rollout; empty for none.
+func (f *facts) stepName(number int) string {
+	if number == 0 {
+		return ""
+	}
+	return f.r.Steps[number-1].Name()
 }
 
 // command is what somebody types.
@@ -108,8 +116,8 @@ func (f *facts) steps() []any {
 			conditions = append(conditions, map[string]any{"reason": c.Reason, "met": c.Met, "text": plain(c.Text)})
 		}
 		every = append(every, map[string]any{
-			"number": step.Number, "state": stateOf(step), "done": step.Done, "total": len(step.Applications),
-			"conditions": conditions,
+			"number": step.Number, "name": step.Name(), "state": stateOf(step), "done": step.Done,
+			"total": len(step.Applications), "conditions": conditions,
 		})
 	}
 	return every
@@ -157,8 +165,8 @@ func (f *facts) waiting() []any {
 		}
 		since := f.waitsSince(a)
 		every = append(every, map[string]any{
-			"name": a.Name, "step": step.Number, "reason": reason, "sentence": plain(a.Sentence()), "since": moment(since),
-			"seconds": seconds(since, f.now),
+			"name": a.Name, "step": step.Number, "stepName": step.Name(), "reason": reason,
+			"sentence": plain(a.Sentence()), "since": moment(since), "seconds": seconds(since, f.now),
 		})
 	})
 	return every

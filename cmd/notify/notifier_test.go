@@ -115,6 +115,39 @@ func TestEachTriggerTells(t *testing.T) {
 	}
 }
 
+// TestAWaveIsCalledByItsNumber, also wave 0 and one before it.
+func TestAWaveIsCalledByItsNumber(t *testing.T) {
+	for name, tc := range map[string]struct{ approve, is, wave, want string }{
+		"wave 20": {"20", turn, "20", "wave 20 of argocd/guestbook needs an approval (at 78de5d3): wave 20 of ApplicationSet "},
+		"wave 0": {
+			"0", "dev=Healthy/Synced@new qa=Healthy/OutOfSync@new", "0",
+			"wave 0 of argocd/guestbook needs an approval (at 78de5d3): wave 0 of ApplicationSet ",
+		},
+		"wave -1": {
+			"-1", "dev=Healthy/OutOfSync@new", "-1",
+			"wave -1 of argocd/guestbook needs an approval (at 78de5d3): wave -1 of ApplicationSet ",
+		},
+		"a failure": {
+			"1", "dev=Healthy/Synced@new qa=Degraded/Synced@new prod-1=Healthy/OutOfSync@new", "",
+			"wave 0 of argocd/guestbook is stopped (at 78de5d3): guestbook-qa (NotHealthy: Degraded)",
+		},
+		"the end": {"1", "dev=Healthy/Synced@new qa=Healthy/Synced@new", "", ": all 2 Applications of 2 waves are done\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.set.Spec.Strategy, w.waves = nil, map[string]string{"dev": "-1", "qa": "0", "prod": "20"}
+			w.set.Annotations[argocd.WavesAnnotation], w.set.Annotations["stepgate.io/approve"] = "true", tc.approve
+			w.is(tc.is)
+			w.look(w.new())
+			told := w.take()
+			w.Expect(told).To(ConsistOf(ContainSubstring(tc.want)))
+			if tc.wave != "" {
+				w.Expect(told[0]).To(HaveSuffix("\nstepgate approve guestbook -n argocd --step " + tc.wave))
+			}
+		})
+	}
+}
+
 // TestWithoutTheStateAMessageIsSentTwice shows that the state is what keeps a restart from telling again.
 func TestWithoutTheStateAMessageIsSentTwice(t *testing.T) {
 	w := newWorld(t)
@@ -455,15 +488,15 @@ func TestTheWebhookStepgateGetsEverything(t *testing.T) {
 	w.Expect(got.About).To(Equal("approval-needed"))
 	w.Expect(got.Appset.Name + got.Appset.Labels["team"]).To(Equal("guestbookweb"))
 	w.Expect(got.Rollout).To(HaveKeyWithValue("approval", map[string]any{
-		"is": true, "step": 3.0, "reason": "NotApproved", "since": "2026-11-22T20:26:55Z", "seconds": 252.0,
+		"is": true, "step": 3.0, "stepName": "step 3", "reason": "NotApproved", "since": "2026-11-22T20:26:55Z", "seconds": 252.0,
 		"applications": []any{"guestbook-prod-1", "guestbook-prod-2"}, "text": notApproved,
 		"command": "stepgate approve guestbook -n argocd --step 3", "key": "3@" + notApproved,
 	}))
 	w.Expect(got.Rollout["waiting"]).To(HaveLen(2))
 	w.Expect(got.Rollout["steps"]).To(Equal([]any{
-		map[string]any{"number": 1.0, "state": "done", "done": 1.0, "total": 1.0, "conditions": []any{}},
-		map[string]any{"number": 2.0, "state": "done", "done": 1.0, "total": 1.0, "conditions": []any{}},
-		map[string]any{"number": 3.0, "state": "held", "done": 0.0, "total": 2.0, "conditions": []any{
+		map[string]any{"number": 1.0, "name": "step 1", "state": "done", "done": 1.0, "total": 1.0, "conditions": []any{}},
+		map[string]any{"number": 2.0, "name": "step 2", "state": "done", "done": 1.0, "total": 1.0, "conditions": []any{}},
+		map[string]any{"number": 3.0, "name": "step 3", "state": "held", "done": 0.0, "total": 2.0, "conditions": []any{
 			map[string]any{"reason": "NotApproved", "met": false, "text": "NotApproved: 78de5d3"},
 		}},
 	}))

@@ -29,6 +29,7 @@ const (
 
 // occurrence is something that people are told of. The zero value says that it is not so.
 type occurrence struct {
+	// step is the number of the step among those of the rollout, from 1 on; 0 for none.
 	step         int
 	reason       string
 	since        time.Time
@@ -39,13 +40,18 @@ type occurrence struct {
 	of string
 }
 
-func (o occurrence) vars(now time.Time) map[string]any {
-	key := ""
+// told is an occurrence as triggers and templates are told of it.
+func (f *facts) told(o occurrence) map[string]any {
+	key, at := "", strconv.Itoa(o.step)
+	if o.step > 0 && f.r.Waves { // other waves may come before it
+		at = f.stepName(o.step)
+	}
 	if o.reason != "" {
-		key = strconv.Itoa(o.step) + "@" + o.of
+		key = at + "@" + o.of
 	}
 	return map[string]any{
-		"is": o.reason != "", "step": o.step, "reason": o.reason, "since": moment(o.since), "seconds": seconds(o.since, now),
+		"is": o.reason != "", "step": o.step, "stepName": f.stepName(o.step), "reason": o.reason,
+		"since": moment(o.since), "seconds": seconds(o.since, f.now),
 		"applications": o.applications, "text": o.text, "command": o.command, "key": key,
 	}
 }
@@ -121,7 +127,7 @@ func doneAt(a *rollout.Application) (at time.Time) {
 func (f *facts) approval() (o occurrence) {
 	o, what := f.held(string(policy.NotApproved), false)
 	if o.step > 0 {
-		o.command = f.command("approve", f.set.Name) + " --step " + strconv.Itoa(o.step)
+		o.command = f.command("approve", f.set.Name) + " --step " + strconv.Itoa(f.r.Steps[o.step-1].Called())
 		o.text, o.of = strings.Join(what, "; "), strings.Join(what, ";")
 	}
 	return o
@@ -267,7 +273,7 @@ func (f *facts) complete() (o occurrence) {
 	}
 	f.each(func(_ *rollout.Step, a *rollout.Application) { o.since = later(o.since, doneAt(a)) })
 	o.reason, o.command = string(rollout.Complete), f.command("get", f.set.Name)
-	o.text = fmt.Sprintf("all %d Applications of %d steps are done", f.r.Total, len(f.r.Steps))
+	o.text = fmt.Sprintf("all %d Applications of %s are done", f.r.Total, f.r.StepCount())
 	o.of = f.content()
 	return o
 }

@@ -44,7 +44,9 @@ type world struct {
 	*WithT
 	t *testing.T
 	*rollout.Snapshot
-	set   *argo.ApplicationSet
+	set *argo.ApplicationSet
+	// waves are the sync waves of the environments; nil where RollingSync has steps for them.
+	waves map[string]string
 	clock *clocktesting.FakeClock
 	// config is argocd-notifications-cm.
 	config  *corev1.ConfigMap
@@ -207,6 +209,9 @@ func (w *world) is(text string) {
 		app := guestbook.Application(w.set, env)
 		app.Name, app.UID, app.ResourceVersion = "guestbook-"+name, types.UID(name), "1"
 		guestbook.Put(w.set, app, 1+slices.Index([]string{"dev", "qa", "prod"}, env), state, now)
+		if w.waves != nil {
+			app.Annotations = map[string]string{"argocd.argoproj.io/sync-wave": w.waves[env]}
+		}
 		apps = append(apps, app)
 	}
 	w.Snapshot = rollout.NewSnapshot()

@@ -54,7 +54,7 @@ func after(o *outlook.Outlook, alone string) (all []After) {
 			seen[name] = true
 			a := After{Name: strings.TrimPrefix(name.String(), o.Set.Namespace+"/")}
 			for _, b := range o.NotDone(application, name) {
-				a.Blockers = append(a.Blockers, blocker(b))
+				a.Blockers = append(a.Blockers, blocker(b, nil))
 			}
 			a.Done = len(a.Blockers) == 0
 			all = append(all, a)
@@ -68,11 +68,11 @@ func after(o *outlook.Outlook, alone string) (all []After) {
 	return all
 }
 
-// blocker is a Blocker of the rule with what to do.
-func blocker(b policy.Blocker) Blocker {
+// blocker is a Blocker of the rule with what to do. by are the waves of its ApplicationSet.
+func blocker(b policy.Blocker, by waves) Blocker {
 	return Blocker{
-		Application: b.Named(), Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
-		Reason: string(b.Reason), Detail: b.Detail, Do: doAbout(b), ends: b.Ends,
+		Application: b.Named(), Cluster: policy.Printable(b.Cluster, mostText), Step: by.number(b.Step),
+		Wave: waveOf(b.Step), Reason: string(b.Reason), Detail: b.Detail, Do: doAbout(b), ends: b.Ends,
 	}
 }
 
@@ -129,7 +129,7 @@ func actFirst(d policy.Decision) []policy.Blocker {
 		return d.Blockers
 	}
 	return slices.SortedStableFunc(slices.Values(d.Blockers), func(a, b policy.Blocker) int {
-		x, y := blocker(a), blocker(b)
+		x, y := blocker(a, nil), blocker(b, nil)
 		return cmp.Compare(x.effort(), y.effort())
 	})
 }

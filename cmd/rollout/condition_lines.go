@@ -39,7 +39,7 @@ func (e *Explanation) conditionLines(s screen.Screen) []string {
 	if len(e.Conditions) == 0 {
 		return nil
 	}
-	lines := []string{"", s.Paint(screen.Bold, fmt.Sprintf("Conditions of step %d", e.Step))}
+	lines := []string{"", s.Paint(screen.Bold, "Conditions of "+nameOf(e.Step, e.Wave))}
 	for _, c := range e.Conditions {
 		if c.Met {
 			lines = append(lines, s.Wrap("  "+s.Paint(screen.Good, screen.SignGood)+" ", "    ", c.Text)...)

@@ -52,7 +52,7 @@ func unmet(d policy.Decision) Condition {
 	c := Condition{Reason: string(d.Reason), Refused: d.Refused, Until: timeOf(d.NotBefore)}
 	namespace, name, _ := strings.Cut(d.ApplicationSet, "/")
 	c.Do = AdviceOn(d.Reason, Subject{
-		Application: d.Application, Namespace: namespace, ApplicationSet: name, Step: d.Step + 1,
+		Application: d.Application, Namespace: namespace, ApplicationSet: name, Step: policy.StepNumber(d.Step),
 	}).Do
 	text, detail := c.Reason, d.Detail
 	if c.Until != nil {

@@ -18,7 +18,7 @@ type Advice struct {
 	Do string
 }
 
-// Subject is what the commands of an Advice are about. Step is 1-based.
+// Subject is what the commands of an Advice are about. Step is the number that people call the step by.
 type Subject struct {
 	Application, Namespace, ApplicationSet string
 	Step                                   int

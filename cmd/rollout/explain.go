@@ -29,7 +29,7 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 		case e.Steps == 0:
 			where = "without steps"
 		case e.Step > 0:
-			where = fmt.Sprintf("step %d of %d", e.Step, e.Steps)
+			where = placeOf(e.Step, e.Wave, e.Steps)
 		}
 		lines = append(lines, s.Paint(screen.Bold, "ApplicationSet")+"  "+e.ApplicationSet+", "+where)
 	}
@@ -48,7 +48,7 @@ func (e *Explanation) Verdict() string {
 		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync",
 		User: "This operation",
 	}[e.By]
-	if e.By == User && e.ApplicationSet == "" {
+	if e.By == User && (e.ApplicationSet == "" || e.Wave != nil) {
 		sync = "A sync that somebody asks for"
 	}
 	if e.Outcome == Held && e.By == User {

@@ -44,9 +44,11 @@ type Explanation struct {
 	Namespace       string `json:"namespace"`
 	Application     string `json:"application"`
 	ApplicationSet  string `json:"applicationSet,omitempty"`
-	// Step is the number of its step, of so many; 0 if it is in none.
-	Step  int `json:"step"`
-	Steps int `json:"steps"`
+	// Step is the number of its step, of so many; 0 if it is in none. Wave is the sync wave that the step is; absent for a
+	// step of RollingSync.
+	Step  int  `json:"step"`
+	Wave  *int `json:"wave,omitempty"`
+	Steps int  `json:"steps"`
 	// Health and Sync describe the Application.
 	Health string `json:"health"`
 	Sync   string `json:"sync"`
@@ -88,6 +90,10 @@ type Explanation struct {
 	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
+	// asked is the operation that is judged.
+	asked *argo.Operation
+	// waves are those of its ApplicationSet.
+	waves waves
 	// older says that the Application may deploy older candidates than what it was last compared with.
 	older bool
 	// noGate says why no gate answers; empty if one does, or nobody knows.
@@ -111,6 +117,9 @@ func (e *Explanation) DeepCopyObject() runtime.Object {
 	return &c
 }
 
+// Asked is the operation that is judged.
+func (e *Explanation) Asked() *argo.Operation { return e.asked }
+
 // Waits reports whether the operation does not go ahead now.
 func (e *Explanation) Waits() bool { return e.Outcome == Held || e.Outcome == Refused }
 
@@ -132,8 +141,9 @@ func (e *Explanation) Names(op *argo.Operation, compared []string) {
 func (e *Explanation) Judged(answer *webhook.Answer) {
 	d := answer.Decision
 	e.older, e.noGate = answer.Settings.Candidates, answer.Settings.NoGate
-	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message,
-		exempt(answer.Settings), answer.Settings.ProblemTexts()
+	e.Step, e.Wave = e.waves.number(d.Step), waveOf(d.Step)
+	e.Reason, e.Message, e.Exempt, e.Problems = string(d.Reason), answer.Message, exempt(answer.Settings),
+		answer.Settings.ProblemTexts()
 	if len(answer.Pinned) > 0 {
 		e.Revisions, e.Pinned = answer.Pinned, true
 	}
@@ -154,7 +164,7 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	}
 	namespace, set, _ := strings.Cut(d.ApplicationSet, "/")
 	advice := AdviceOn(d.Reason, Subject{
-		Application: e.Application, Namespace: namespace, ApplicationSet: set, Step: e.Step,
+		Application: e.Application, Namespace: namespace, ApplicationSet: set, Step: policy.StepNumber(d.Step),
 	})
 	e.conditions(answer)
 	e.Means = advice.Means
@@ -166,7 +176,7 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	}
 	e.Means = ""
 	for _, b := range d.Blockers {
-		e.Blockers = append(e.Blockers, blocker(b))
+		e.Blockers = append(e.Blockers, blocker(b, e.waves))
 	}
 	slices.SortStableFunc(e.Blockers, func(a, b Blocker) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.effort(), b.effort()))

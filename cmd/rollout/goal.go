@@ -44,7 +44,7 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	for _, step := range r.Steps {
 		for i := range step.Applications {
 			if a := &step.Applications[i]; a.Name == g.Application {
-				state = fmt.Sprintf("%s (step %d of %d): %s", a.Name, step.Number, len(r.Steps), a.Sentence())
+				state = a.Name + step.aside(len(r.Steps)) + ": " + a.Sentence()
 				if a.Need > 0 && len(a.WaitsFor) > 0 && a.Waits == "" {
 					state += "; in the end it waits for this: " + r.Needs[a.Need-1].Text
 				}
@@ -106,10 +106,10 @@ func (g Goal) Achieved(r *Rollout, took time.Duration) string {
 		_, state, _ := g.Reached(r)
 		return state
 	}
-	text := fmt.Sprintf("%s/%s is complete: %d Applications in %d steps", r.Namespace, r.Name, r.Total, len(r.Steps))
+	text := fmt.Sprintf("%s/%s is complete: %d Applications in %s", r.Namespace, r.Name, r.Total, r.StepCount())
 	if g.Revision != "" {
-		text = fmt.Sprintf("%s/%s has %s or newer: %d Applications in %d steps", r.Namespace, r.Name,
-			policy.Short(g.Revision), r.Total, len(r.Steps))
+		text = fmt.Sprintf("%s/%s has %s or newer: %d Applications in %s", r.Namespace, r.Name,
+			policy.Short(g.Revision), r.Total, r.StepCount())
 	}
 	return text + ", after " + Age(took)
 }

@@ -22,7 +22,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	set := o.Set
 	r := &Rollout{
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},
-		Namespace: set.Namespace, Name: set.Name, Phase: Ungated,
+		Namespace: set.Namespace, Name: set.Name, Phase: Ungated, Waves: set.Waves,
 	}
 	r.Open = o.Settings.Mode != settings.Enforce
 	r.Exempt, r.Problems = exempt(o.Settings), o.Settings.ProblemTexts()
@@ -36,7 +36,8 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 	}
 	r.waitAfter(j.waiting)
 	j.needs = o.Needs()
-	r.Needs = needsOf(j.needs.All)
+	by := wavesOf(o)
+	r.Needs = needsOf(j.needs.All, o.Set, by)
 	for i := range r.Needs {
 		r.Needs[i].open = r.Open
 	}
@@ -69,13 +70,7 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 		r.Problems = append(r.Problems, problem)
 	}
 	j.newest = newest(o.Applications)
-	for i, step := range set.Steps {
-		most := ""
-		if set.MaxUpdate[i] != nil {
-			most = set.MaxUpdate[i].String()
-		}
-		r.Steps = append(r.Steps, Step{Number: i + 1, Selector: selector(step), MaxUpdate: most})
-	}
+	r.Steps = stepsOf(set, by)
 	for _, p := range o.Applications {
 		r.sources = append(append(r.sources, p.Application.Compared...), p.Application.Ran...)
 		at := set.StepOf(p.Application.Labels)
@@ -83,15 +78,17 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 			r.Unselected = append(r.Unselected, p.Name)
 			continue
 		}
-		r.Steps[at].Applications = append(r.Steps[at].Applications, j.application(&p.Application, at))
+		step := &r.Steps[by.number(at)-1]
+		step.Applications = append(step.Applications, j.application(&p.Application, at))
 	}
 	for _, b := range policy.Missing(o.Input) {
 		missing := Application{Name: b.Application, Believed: believed(set.Recorded[b.Application])}
 		missing.because(b)
-		r.Steps[b.Step].Applications = append(r.Steps[b.Step].Applications, missing)
+		step := &r.Steps[by.number(b.Step)-1]
+		step.Applications = append(step.Applications, missing)
 	}
 	for i := range r.Steps {
-		r.Steps[i].Conditions = j.conditions(i)
+		r.Steps[i].Conditions = j.conditions(r.Steps[i].rule)
 	}
 	r.Starves = j.starves()
 	r.sum(j)
@@ -124,19 +121,19 @@ func (j *judgment) without() (all []Application) {
 	return all
 }
 
-// Shown is an Application of a rollout, and the number of its step; 0 where there are no steps. It is nil for one that no
-// step selects, and where nothing comes before.
-func (r *Rollout) Shown(name string) (a *Application, step int) {
+// Shown is an Application of a rollout, and its step; nil where there are no steps. Both are nil for one that no step
+// selects, and where nothing comes before.
+func (r *Rollout) Shown(name string) (a *Application, step *Step) {
 	is := func(a Application) bool { return a.Name == name }
 	for i := range r.Steps {
 		if k := slices.IndexFunc(r.Steps[i].Applications, is); k >= 0 {
-			return &r.Steps[i].Applications[k], r.Steps[i].Number
+			return &r.Steps[i].Applications[k], &r.Steps[i]
 		}
 	}
 	if k := slices.IndexFunc(r.without, is); k >= 0 {
-		return &r.without[k], 0
+		return &r.without[k], nil
 	}
-	return nil, 0
+	return nil, nil
 }
 
 // sum counts what is done, and finds the current step.

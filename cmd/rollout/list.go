@@ -53,12 +53,16 @@ func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []st
 	return s.Table(0, columns, rows)
 }
 
-// step is the current step of all.
+// step is the current step of all: 2/3, or wave 20 (2/3).
 func (r *Rollout) step() string {
 	if r.Step == 0 {
 		return fmt.Sprintf("%d/%d", len(r.Steps), len(r.Steps))
 	}
-	return fmt.Sprintf("%d/%d", r.Step, len(r.Steps))
+	place := fmt.Sprintf("%d/%d", r.Step, len(r.Steps))
+	if step := &r.Steps[r.Step-1]; step.Wave != nil {
+		return step.Name() + " (" + place + ")"
+	}
+	return place
 }
 
 // Status is the phase, and whether a step is paused beside that.
@@ -139,7 +143,15 @@ func shortAll(revisions []string) string {
 
 // Line says in one line where the rollout is, for logs and pipelines. It holds no age.
 func (r *Rollout) Line() string {
-	text := fmt.Sprintf("%s/%s: %s, step %s, %d of %d done", r.Namespace, r.Name, r.Phase, r.step(), r.Done, r.Total)
+	step := "step " + r.step()
+	switch {
+	case !r.Waves:
+	case r.Step == 0:
+		step = "waves " + r.step()
+	default:
+		step = r.step()
+	}
+	text := fmt.Sprintf("%s/%s: %s, %s, %d of %d done", r.Namespace, r.Name, r.Phase, step, r.Done, r.Total)
 	if waiting := r.WaitingFor(); waiting != "" {
 		text += ", waiting for: " + waiting
 	}

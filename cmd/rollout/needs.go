@@ -9,24 +9,29 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
-// needsOf are the needs of an ApplicationSet.
-func needsOf(found []outlook.Need) (all []Need) {
+// needsOf are the needs of an ApplicationSet, which has these waves.
+func needsOf(found []outlook.Need, set *argocd.ApplicationSet, by waves) (all []Need) {
 	for i := range found {
-		n := needOf(&found[i].Need)
+		n := needOf(&found[i].Need, set, by)
 		n.Holds, n.Held = found[i].Holds, found[i].Held
 		all = append(all, n)
 	}
 	return all
 }
 
-// needOf is a need as people see it.
-func needOf(n *policy.Need) Need {
+// needOf is a need as people see it. It may be one of another ApplicationSet than the one whose waves are known.
+func needOf(n *policy.Need, set *argocd.ApplicationSet, by waves) Need {
+	if n.ApplicationSet != set.Namespace+"/"+set.Name {
+		by = nil
+	}
 	return Need{
-		Reason: string(n.Reason), Actor: string(n.Actor), ApplicationSet: n.ApplicationSet, Step: n.Step + 1,
-		Application: n.Application, Text: n.Text, Do: n.Do, Command: n.Command(), Verb: verbOf(n), Until: timeOf(n.Until),
+		Reason: string(n.Reason), Actor: string(n.Actor), ApplicationSet: n.ApplicationSet, Step: by.number(n.Step),
+		Wave: waveOf(n.Step), Application: n.Application, Text: n.Text, Do: n.Do, Command: n.Command(),
+		Verb: verbOf(n), Until: timeOf(n.Until),
 	}
 }
 

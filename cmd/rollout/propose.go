@@ -4,8 +4,10 @@ package rollout
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stepgate/stepgate/policy"
@@ -16,7 +18,7 @@ import (
 
 // Proposal is what an approval of one step would approve.
 type Proposal struct {
-	// Step is the 1-based step.
+	// Step is the number that people call the step by: from 1 on, or the sync wave.
 	Step int
 	// Entries are what its Applications would deploy, most Applications first.
 	Entries []Deployment
@@ -27,6 +29,7 @@ type Proposal struct {
 	// Warnings say why the approval may not do what is expected.
 	Warnings []string
 	rollout  *Rollout
+	step     *Step
 	// asked are the answers of the gate.
 	asked map[string]Candidates
 }
@@ -43,44 +46,40 @@ type Deployment struct {
 	Approved string
 }
 
-// Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands
-// for the step that waits for an approval now. ask is nil where Applications deploy only what they were compared with.
-func Propose(o *outlook.Outlook, ask Ask, step int, revision string) (*Proposal, error) {
+// Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. number is what
+// people call the step by; nil stands for the step that waits for an approval now. ask is nil where Applications deploy
+// only what they were compared with.
+func Propose(o *outlook.Outlook, ask Ask, number *int, revision string) (*Proposal, error) {
 	set, r := o.Set, Judge(o)
 	name, approve := set.Namespace+"/"+set.Name, o.Settings.Conditions.Approve
 	if r.Phase == Ungated {
 		return nil, fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
 	}
-	if step < 0 || step > len(set.Steps) {
-		return nil, fmt.Errorf("there is no step %d: ApplicationSet %s has the steps 1 to %d", step, name, len(set.Steps))
-	}
-	if step == 0 && !approve.All && len(approve.Of) == 0 {
-		return nil, fmt.Errorf("no step of ApplicationSet %s needs an approval: the annotation %s is not set", name,
+	if number == nil && !approve.All && len(approve.Of) == 0 {
+		return nil, fmt.Errorf("no %s of ApplicationSet %s needs an approval: the annotation %s is not set", r.kind(), name,
 			settings.ApproveAnnotation)
 	}
-	if step == 0 {
-		var err error
-		if step, err = r.toApprove(); err != nil {
-			return nil, err
-		}
+	step, err := r.proposed(set, number)
+	if err != nil {
+		return nil, err
 	}
-	if !approve.Has(step - 1) {
+	if !approve.Has(step.rule) {
 		text, annotated := set.Annotations.Get(settings.ApproveAnnotation)
 		if !annotated {
-			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name,
+			return nil, fmt.Errorf("%s of ApplicationSet %s needs no approval: the annotation %s is not set", step.Name(), name,
 				settings.ApproveAnnotation)
 		}
-		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name,
+		return nil, fmt.Errorf("%s of ApplicationSet %s needs no approval: the annotation %s is %q", step.Name(), name,
 			settings.ApproveAnnotation, text)
 	}
-	p := &Proposal{asked: map[string]Candidates{}, Step: step, rollout: r}
-	for _, c := range notMet(r.Steps[step-1].Conditions) {
+	p := &Proposal{asked: map[string]Candidates{}, Step: step.Called(), rollout: r, step: step}
+	for _, c := range notMet(step.Conditions) {
 		if c.Reason != string(policy.NotApproved) {
 			p.Waits = append(p.Waits, c)
 		}
 	}
 	apps := slices.DeleteFunc(slices.Clone(o.Applications), func(a *argocd.Projection) bool {
-		return set.StepOf(a.Application.Labels) != step-1 || policy.NotCounted(o.Input, &a.Application) != ""
+		return set.StepOf(a.Application.Labels) != step.rule || policy.NotCounted(o.Input, &a.Application) != ""
 	})
 	if revision != "" {
 		return p.of(o, apps, ask, revision)
@@ -88,19 +87,47 @@ func Propose(o *outlook.Outlook, ask Ask, step int, revision string) (*Proposal,
 	return p.ofAll(o, apps, ask)
 }
 
+// NumberedStep is the 0-based step that people call by a number. The error says which there are.
+func NumberedStep(set *argocd.ApplicationSet, number int) (int, error) {
+	step, err := set.Step(number)
+	if err != nil {
+		named := "ApplicationSet " + set.Namespace + "/" + set.Name + " has"
+		return 0, errors.New(strings.Replace(err.Error(), "the ApplicationSet has", named, 1))
+	}
+	return step, nil
+}
+
+// proposed is the step that people call by a number, or else the one that waits for an approval now.
+func (r *Rollout) proposed(set *argocd.ApplicationSet, number *int) (*Step, error) {
+	if number == nil {
+		return r.toApprove()
+	}
+	rule, err := NumberedStep(set, *number)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.rule == rule })
+	if i < 0 {
+		return nil, fmt.Errorf("ApplicationSet %s/%s has no Application in %s", r.Namespace, r.Name, policy.StepName(rule))
+	}
+	return &r.Steps[i], nil
+}
+
 // toApprove is the step that waits for an approval and for no earlier step, or else the only one that waits for an
 // approval.
-func (r *Rollout) toApprove() (int, error) {
-	var all, now []int
-	for _, step := range r.Steps {
-		waits := slices.ContainsFunc(step.Conditions, func(c Condition) bool {
+func (r *Rollout) toApprove() (*Step, error) {
+	var all, now []*Step
+	var numbers []string
+	for i := range r.Steps {
+		step := &r.Steps[i]
+		if !slices.ContainsFunc(step.Conditions, func(c Condition) bool {
 			return !c.Met && c.Reason == string(policy.NotApproved)
-		})
-		if waits {
-			all = append(all, step.Number)
+		}) {
+			continue
 		}
-		if waits && step.Number <= r.Step {
-			now = append(now, step.Number)
+		all, numbers = append(all, step), append(numbers, strconv.Itoa(step.Called()))
+		if step.Number <= r.Step {
+			now = append(now, step)
 		}
 	}
 	name := r.Namespace + "/" + r.Name
@@ -110,18 +137,19 @@ func (r *Rollout) toApprove() (int, error) {
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) == 0:
-		return 0, fmt.Errorf(
-			"no step of ApplicationSet %s waits for an approval now; --step and --revision approve something in advance", name,
+		return nil, fmt.Errorf(
+			"no %s of ApplicationSet %s waits for an approval now; --step and --revision approve something in advance",
+			r.kind(), name,
 		)
 	}
-	return 0, fmt.Errorf("steps %s of ApplicationSet %s wait for an approval: name one with --step",
-		strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]"), name)
+	return nil, fmt.Errorf("%ss %s of ApplicationSet %s wait for an approval: name one with --step", r.kind(),
+		strings.Join(numbers, ", "), name)
 }
 
 // ofAll proposes what the Applications of the step would deploy.
 func (p *Proposal) ofAll(o *outlook.Outlook, apps []*argocd.Projection, ask Ask) (*Proposal, error) {
 	waiting, approved := o.ToCome(), o.Settings.Conditions.Approved
-	name := fmt.Sprintf("step %d of ApplicationSet %s/%s", p.Step, o.Set.Namespace, o.Set.Name)
+	name := fmt.Sprintf("%s of ApplicationSet %s/%s", p.step.Name(), o.Set.Namespace, o.Set.Name)
 	var uncompared []string
 	for _, app := range apps {
 		next := o.Next(app)
@@ -144,7 +172,7 @@ func (p *Proposal) ofAll(o *outlook.Outlook, apps []*argocd.Projection, ask Ask)
 		entry := p.entry(what)
 		entry.add(app, revisions)
 		needs := slices.ContainsFunc(o.Unmet(&next), func(d policy.Decision) bool { return d.Reason == policy.NotApproved })
-		i := slices.IndexFunc(approved, func(a policy.Approval) bool { return a.Step == p.Step-1 && a.What == what })
+		i := slices.IndexFunc(approved, func(a policy.Approval) bool { return a.Step == p.step.rule && a.What == what })
 		if needs || i < 0 {
 			entry.Approved = "-"
 		} else if entry.Approved == "" {
@@ -218,8 +246,8 @@ func (p *Proposal) of(o *outlook.Outlook, apps []*argocd.Projection, ask Ask, re
 	}
 	p.Entries = []Deployment{{What: revision}}
 	p.Warnings = append(p.Warnings, fmt.Sprintf(
-		"No Application of step %d is compared with %s, and none has it as a candidate. The approval counts once Argo CD "+
-			"compares one with exactly this text: write the whole commit, as git rev-parse prints it.", p.Step, revision))
+		"No Application of %s is compared with %s, and none has it as a candidate. The approval counts once Argo CD "+
+			"compares one with exactly this text: write the whole commit, as git rev-parse prints it.", p.step.Name(), revision))
 	return p, nil
 }
 

@@ -15,8 +15,7 @@ func (p *Proposal) Lines(s screen.Screen) []string {
 	r := p.rollout
 	lines := []string{
 		s.Paint(screen.Bold, "ApplicationSet") + "  " + r.Namespace + "/" + r.Name,
-		s.Paint(screen.Bold, "Approval of") +
-			fmt.Sprintf("     step %d of %d  %s", p.Step, len(r.Steps), r.Steps[p.Step-1].Selector),
+		strings.TrimRight(s.Paint(screen.Bold, "Approval of")+"     "+p.step.place(len(r.Steps))+"  "+p.step.Selector, " "),
 	}
 	for _, e := range p.Entries {
 		text := e.What
@@ -37,7 +36,7 @@ func (p *Proposal) Lines(s screen.Screen) []string {
 		}
 		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Deploys")+"         ", "                ", text)...)
 	}
-	for i := range r.Steps[:p.Step-1] {
+	for i := range r.Steps[:p.step.Number-1] {
 		lines = append(lines, r.Steps[i].head(s, r))
 	}
 	for _, c := range p.Waits {
@@ -48,6 +47,9 @@ func (p *Proposal) Lines(s screen.Screen) []string {
 	}
 	return lines
 }
+
+// Name is what people call the step.
+func (p *Proposal) Name() string { return p.step.Name() }
 
 // Approved reports whether everything is approved already.
 func (p *Proposal) Approved() bool {
@@ -67,14 +69,16 @@ func (p *Proposal) Texts() []string {
 func (p *Proposal) Next() string {
 	r := p.rollout
 	var waits []string
-	if r.Step > 0 && r.Step < p.Step {
-		waits = append(waits, fmt.Sprintf("until step %d is done", r.Step))
+	if r.Step > 0 && r.Step < p.step.Number {
+		waits = append(waits, "until "+r.Steps[r.Step-1].Name()+" is done")
 	}
 	for _, c := range p.Waits {
 		waits = append(waits, strings.TrimPrefix(c.waits(), "waits "))
 	}
+	name := p.step.Name()
+	name = strings.ToUpper(name[:1]) + name[1:]
 	if len(waits) == 0 {
-		return fmt.Sprintf("Step %d goes on by itself now.", p.Step)
+		return name + " goes on by itself now."
 	}
-	return fmt.Sprintf("Step %d still waits %s, and then goes on by itself.", p.Step, strings.Join(waits, " and "))
+	return name + " still waits " + strings.Join(waits, " and ") + ", and then goes on by itself."
 }

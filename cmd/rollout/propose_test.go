@@ -9,6 +9,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/golden"
@@ -17,7 +18,7 @@ import (
 
 // proposed is what an approval of a scene would approve.
 func proposed(
-	step int, revision string, set *argo.ApplicationSet, apps []*argo.Application,
+	step *int, revision string, set *argo.ApplicationSet, apps []*argo.Application,
 ) (*rollout.Proposal, error) {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
@@ -52,7 +53,7 @@ func TestProposeOnATrain(t *testing.T) {
 			p, err := rollout.Propose(preview(known).Outlook(known.Sets()[0]), func(string) rollout.Candidates {
 				asked++
 				return rollout.ParseCandidates(tc.said)
-			}, 3, tc.revision)
+			}, ptr.To(3), tc.revision)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(p.Texts()).To(Equal(tc.want))
 			g.Expect(p.Current).To(ConsistOf(tc.current))
@@ -98,7 +99,11 @@ func TestPropose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p, err := proposed(tc.step, tc.revision, firstOf(with(tc.scene, maps.Clone(tc.annotations))),
+			var step *int
+			if tc.step != 0 {
+				step = &tc.step
+			}
+			p, err := proposed(step, tc.revision, firstOf(with(tc.scene, maps.Clone(tc.annotations))),
 				secondOf(with(tc.scene, nil)))
 			if tc.wantError != "" {
 				g.Expect(err).To(MatchError(tc.wantError))
@@ -132,7 +137,7 @@ func TestProposalLines(t *testing.T) {
 		"unknown":  {turn, map[string]string{"stepgate.io/approve": "3"}, "v1.2.3"},
 	} {
 		set, apps := with(tc.scene, tc.annotations)
-		p, err := proposed(3, tc.revision, set, apps)
+		p, err := proposed(ptr.To(3), tc.revision, set, apps)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		for kind, s := range screens {
 			lines := p.Lines(s)

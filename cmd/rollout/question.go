@@ -33,17 +33,18 @@ type Question struct {
 	By     string
 }
 
-// Asked is the operation that is judged.
-func (q *Question) Asked() *argo.Operation {
+// asked is the operation that is judged.
+func (q *Question) asked(by Writer) *argo.Operation {
 	if q.Operation != nil {
 		return q.Operation
 	}
-	return NextOperation(q.App, q.writer())
+	return NextOperation(q.App, by)
 }
 
-// writer is who asks for the operation. Where nobody in Argo CD syncs the Application, somebody does.
-func (q *Question) writer() Writer {
-	if by := WriterOf(q.App); q.Operation == nil && (q.Owner != "" || by == AutoSync) {
+// writer is who asks for the operation. Where nobody in Argo CD syncs the Application, somebody does: the ApplicationSet
+// controller starts no sync by waves.
+func (q *Question) writer(waves bool) Writer {
+	if by := WriterOf(q.App); q.Operation == nil && (q.Owner != "" && !waves || by == AutoSync) {
 		return by
 	}
 	return User
@@ -56,11 +57,23 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 		Namespace: app.Namespace, Application: app.Name,
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
-		Settings: q.By, By: q.writer(),
+		Settings: q.By,
 	}
 	var ahead *outlook.Outlook
 	slots := ""
-	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
+	if q.Owner != "" {
+		x.ApplicationSet = app.Namespace + "/" + q.Owner
+		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
+			ahead = preview.Outlook(set)
+			x.waves = wavesOf(ahead)
+			x.Steps, slots = max(len(set.Steps), len(x.waves)), ahead.SlotsProblem()
+		}
+	} else if p := argocd.NewProjection(app); p.FollowsAlone() {
+		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
+	}
+	x.By = q.writer(ahead != nil && ahead.Set.Waves)
+	x.asked = q.asked(x.By)
+	account := "system:serviceaccount:" + app.Namespace + ":argocd-applicationset-controller"
 	switch x.By {
 	case ApplicationSetController:
 	case User:
@@ -68,16 +81,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	case AutoSync:
 		account = "system:serviceaccount:" + app.Namespace + ":argocd-application-controller"
 	}
-	if q.Owner != "" {
-		x.ApplicationSet = app.Namespace + "/" + q.Owner
-		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
-			ahead = preview.Outlook(set)
-			x.Steps, slots = len(set.Steps), ahead.SlotsProblem()
-		}
-	} else if p := argocd.NewProjection(app); p.FollowsAlone() {
-		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
-	}
-	request, err := Request(q.Live, operation, account)
+	request, err := Request(q.Live, x.asked, account)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	if err != nil {
 		return nil, fmt.Errorf("judge the operation: %w", err)
 	}
-	x.Names(operation, app.Status.GetRevisions())
+	x.Names(x.asked, app.Status.GetRevisions())
 	x.Judged(answer)
 	x.lookAhead(ahead, answer)
 	if slots != "" && (x.Outcome == Allowed || answer.Reason == policy.MaxUpdateReached) {
@@ -111,11 +115,11 @@ func (e *Explanation) lookAhead(ahead *outlook.Outlook, answer *webhook.Answer) 
 	for i := range ahead.Applications {
 		if p := ahead.Applications[i]; p.Name == e.Application && answer.Outcome == policy.Deny {
 			for _, n := range ahead.Roots(p, answer.Decision, unmet) {
-				e.Needs = append(e.Needs, needOf(&n))
+				e.Needs = append(e.Needs, needOf(&n, ahead.Set, e.waves))
 			}
 		}
 	}
-	for _, n := range needsOf(ahead.Needs().All) {
+	for _, n := range needsOf(ahead.Needs().All, ahead.Set, e.waves) {
 		if n.Application == e.Application {
 			e.Own = append(e.Own, n)
 		}

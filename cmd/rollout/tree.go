@@ -47,7 +47,7 @@ func (r *Rollout) head(s screen.Screen, now time.Time) []string {
 	case r.Phase == Ungated:
 		status = "it has no steps of RollingSync: there is no order to keep"
 	case r.Step > 0:
-		status += fmt.Sprintf(": step %d of %d", r.Step, len(r.Steps))
+		status += ": " + r.Steps[r.Step-1].place(len(r.Steps))
 	}
 	if since := r.since(now); since != "" && r.Step > 0 {
 		status += " for " + since
@@ -85,8 +85,10 @@ func (step *Step) head(s screen.Screen, r *Rollout) string {
 	case step.Number == r.Step:
 		phase = r.Phase
 	}
-	text := fmt.Sprintf("step %d", step.Number)
-	rest := "  " + step.Selector
+	text, rest := step.Name(), ""
+	if step.Selector != "" {
+		rest = "  " + step.Selector
+	}
 	if step.MaxUpdate != "" {
 		rest += "  maxUpdate " + step.MaxUpdate
 	}

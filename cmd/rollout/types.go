@@ -51,6 +51,8 @@ type Rollout struct {
 	// Step is the number of the current step: the first one that is not done. It is 0 when all are.
 	Step  int    `json:"step"`
 	Steps []Step `json:"steps"`
+	// Waves says that its steps are the sync waves of its Applications, lowest first.
+	Waves bool `json:"waves,omitempty"`
 	// Done and Total count the Applications of all steps.
 	Done  int `json:"done"`
 	Total int `json:"total"`
@@ -102,8 +104,10 @@ type Need struct {
 	// ApplicationSet is the one whose need it is, as NAMESPACE/NAME: another one where the rollout comes after that. It is
 	// empty for an Application that none controls.
 	ApplicationSet string `json:"applicationSet,omitempty"`
-	// Step is the number of the step, 0 if it is in none, and Application is empty where it is about the whole step.
+	// Step is the number of the step, 0 if it is in none, and Application is empty where it is about the whole step. Wave
+	// is the sync wave that the step is: Step is 0 for one of another ApplicationSet.
 	Step        int    `json:"step"`
+	Wave        *int   `json:"wave,omitempty"`
 	Application string `json:"application,omitempty"`
 	// Text says what it is, and Do what to do about it. All that tells people about it uses these words.
 	Text string `json:"text"`
@@ -140,7 +144,11 @@ const (
 type Step struct {
 	// Number is 1-based.
 	Number int `json:"number"`
-	// Selector is the step's expressions as text.
+	// Wave is the sync wave that the step is; absent for a step of RollingSync.
+	Wave *int `json:"wave,omitempty"`
+	// rule is the 0-based step of the rule.
+	rule int
+	// Selector is the step's expressions as text; empty for a wave.
 	Selector string `json:"selector"`
 	// MaxUpdate is as written; empty if there is none.
 	MaxUpdate string `json:"maxUpdate,omitempty"`
@@ -159,8 +167,10 @@ type Blocker struct {
 	// Cluster is the one that it deploys to; absent for the one in which Argo CD runs.
 	Cluster string `json:"cluster,omitempty"`
 	Step    int    `json:"step"`
-	Reason  string `json:"reason"`
-	Detail  string `json:"detail,omitempty"`
+	// Wave is the sync wave that the step is; absent for a step of RollingSync.
+	Wave   *int   `json:"wave,omitempty"`
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
 	// Do says what to do about it.
 	Do string `json:"do"`
 	// ends is which comparison may end it.

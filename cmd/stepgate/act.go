@@ -30,8 +30,8 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 	v, name := verb{cli: c, dryRun: a.DryRun}, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
 	answer := dashboard.Answer{Command: act.CommandOf(a)}
 	var steps []int
-	if a.Step > 0 {
-		steps = []int{a.Step}
+	if number := a.Number(); number != nil {
+		steps = []int{*number}
 	}
 	var err error
 	gate := *b.gates.Load().of(a.Namespace)
@@ -41,7 +41,7 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 	case dashboard.Resume:
 		err = (&act.Resume{Verb: v.of(b.clients, gate), Steps: steps}).Do(ctx, name)
 	case dashboard.Approve:
-		approve := &approve{verb: v, step: a.Step, revision: a.Revision}
+		approve := &approve{verb: v, step: a.Number(), revision: a.Revision}
 		answer.Approves, err = approve.approveAs(ctx, b.as(c), name, a.Approves)
 	case dashboard.Refresh:
 		err = b.refresh(ctx, c, name, a.DryRun)

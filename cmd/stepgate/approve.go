@@ -6,25 +6,30 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/act"
-	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
 )
 
 // approve approves what a step is about to deploy.
 type approve struct {
 	verb
-	step     int
+	// step is the number that people call the step by; nil if none is named.
+	step     *int
 	revision string
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	a := &approve{verb: verb{cli: newCLI(streams)}}
+	var step func() *int
 	cmd := a.command("approve APPSET", "Approve what a step of a rollout is about to deploy",
-		exactly("the name of an ApplicationSet"), a.run)
+		exactly("the name of an ApplicationSet"), func(ctx context.Context, args []string) error {
+			a.step = step()
+			return a.run(ctx, args)
+		})
 	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with,
 or, where pinning goes by candidates, the newest commit that lacks nothing but the approval. Without
 --step, it is the step that waits for an approval now. A newer commit needs an approval of its own.
@@ -38,17 +43,25 @@ Exit code 1 says that nobody was recorded. The approval does not count then.`
 	cmd.Example = `  stepgate approve guestbook -n argocd
   stepgate approve guestbook -n argocd --step 3 --revision "$(git rev-parse HEAD)"`
 	f := cmd.Flags()
-	f.IntVar(&a.step, "step", 0, "the number of the step")
+	step = numberFlag(f, "step", "the number of the step, or the sync wave")
 	f.StringVar(&a.revision, "revision", "",
 		"approve exactly this commit, chart version or digest, whatever the Applications are compared with")
 	a.bind(cmd)
 	return cmd
 }
 
-func (a *approve) run(ctx context.Context, args []string) error {
-	if a.step < 0 {
-		return command.Usage("--step: there is no step %d", a.step)
+// numberFlag adds a flag of a whole number. given is that; nil where the flag is not given, as 0 is a number, too.
+func numberFlag(f *pflag.FlagSet, name, usage string) (given func() *int) {
+	number := f.Int(name, 0, usage)
+	return func() *int {
+		if !f.Changed(name) {
+			return nil
+		}
+		return number
 	}
+}
+
+func (a *approve) run(ctx context.Context, args []string) error {
 	r, err := a.rollouts()
 	if err != nil {
 		return err

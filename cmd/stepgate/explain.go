@@ -134,7 +134,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		}
 	}
 	if e.ask {
-		x.Gate = r.askGate(ctx, name, q.Asked())
+		x.Gate = r.askGate(ctx, name, x.Asked())
 	}
 	x.Events, err = r.events(ctx, name)
 	if err != nil {

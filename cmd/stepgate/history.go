@@ -116,7 +116,7 @@ func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*
 	}
 	var sets []*argo.ApplicationSet
 	err = live.ApplicationSets(ctx, clients.Objects, namespace, func(set *argo.ApplicationSet) {
-		if (only == "" || set.Name == only) && argocd.NewApplicationSet(set).RollingSync {
+		if (only == "" || set.Name == only) && argocd.NewApplicationSet(set).Ordered() {
 			sets = append(sets, set)
 		}
 	})
@@ -137,7 +137,7 @@ func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*
 			all.Problems = append(all.Problems, history.Problem{ApplicationSet: set.Namespace + "/" + set.Name, Text: why})
 			continue
 		}
-		all.ApplicationSets = append(all.ApplicationSets, log)
+		all.ApplicationSets = append(all.ApplicationSets, log.Told())
 	}
 	return all, nil
 }

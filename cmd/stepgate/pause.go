@@ -32,7 +32,7 @@ It sets an annotation of the ApplicationSet, as this does:
 	cmd.Example = `  stepgate pause guestbook -n argocd --reason INC-1234
   stepgate pause guestbook -n argocd --step 3 --step 4`
 	f := cmd.Flags()
-	f.IntSliceVar(&p.steps, "step", nil, "the number of a step; can be repeated")
+	f.IntSliceVar(&p.steps, "step", nil, "the number of a step, or a sync wave; can be repeated")
 	f.StringVar(&p.reason, "reason", "", "why, for everybody who meets the pause")
 	p.bind(cmd)
 	return cmd

@@ -29,7 +29,7 @@ It changes an annotation of the ApplicationSet, as this does:
   kubectl -n argocd annotate applicationset guestbook stepgate.io/pause-`
 	cmd.Example = `  stepgate resume guestbook -n argocd
   stepgate resume guestbook -n argocd --step 3`
-	cmd.Flags().IntSliceVar(&r.steps, "step", nil, "the number of a step; can be repeated")
+	cmd.Flags().IntSliceVar(&r.steps, "step", nil, "the number of a step, or a sync wave; can be repeated")
 	r.bind(cmd)
 	return cmd
 }

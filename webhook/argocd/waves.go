@@ -62,9 +62,14 @@ func maxUpdateOfWaves(set *ApplicationSet) (map[int]*intstr.IntOrString, error) 
 	return limits, nil
 }
 
+// MaxUpdateOf is the limit of a 0-based step, as somebody has written it; nil if it has none.
+func (s *ApplicationSet) MaxUpdateOf(step int) *intstr.IntOrString {
+	return cmp.Or(s.MaxUpdate[step], s.MaxUpdate[everyStep])
+}
+
 // AtOnce is how many Applications of a 0-based step, of so many, may sync at a time; false if it has no limit.
 func (s *ApplicationSet) AtOnce(step, applications int) (most int, limited bool) {
-	return MostAtOnce(cmp.Or(s.MaxUpdate[step], s.MaxUpdate[everyStep]), applications)
+	return MostAtOnce(s.MaxUpdateOf(step), applications)
 }
 
 // hasWaves reports whether WavesAnnotation asks for an order: whatever is not "false" does.

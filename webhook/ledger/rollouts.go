@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 const (
@@ -73,8 +76,10 @@ const (
 
 // Step is a step of a rollout.
 type Step struct {
-	// Step is one more than its 0-based number, as in policy.Decision.
-	Step int `json:"step"`
+	// Step is one more than its 0-based number, as in policy.Decision. Where it is told to people (see Told), it is the
+	// number that they call it by, and Wave is the same number of a sync wave; what is kept has no Wave.
+	Step int  `json:"step"`
+	Wave *int `json:"wave,omitempty"`
 	// Applications counts those that have the source, and Done those that have completed the revision.
 	Applications int `json:"applications"`
 	Done         int `json:"done"`
@@ -92,6 +97,31 @@ type Step struct {
 	// Approvals are those of the step for it, and Evidence what was asked and answered.
 	Approvals []Approval `json:"approvals,omitempty"`
 	Evidence  []Evidence `json:"evidence,omitempty"`
+}
+
+// Told is the Log with its steps as people call them. The Log itself stays as it is.
+func (l *Log) Told() *Log {
+	told := *l
+	told.Rollouts = slices.Clone(l.Rollouts)
+	for i := range told.Rollouts {
+		r := &told.Rollouts[i]
+		r.Steps = slices.Clone(r.Steps)
+		for j := range r.Steps {
+			if step := &r.Steps[j]; policy.IsWave(step.Step - 1) {
+				step.Step = policy.StepNumber(step.Step - 1)
+				step.Wave = &step.Step
+			}
+		}
+	}
+	return &told
+}
+
+// Name is what people call a step of a Log that is told.
+func (s *Step) Name() string {
+	if s.Wave != nil {
+		return "wave " + strconv.Itoa(*s.Wave)
+	}
+	return "step " + strconv.Itoa(s.Step)
 }
 
 // Wait is what a step has waited for: the root, that waits for nothing else itself.

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, type FormEvent } from "react";
-import { undoOf, type Wanted } from "./actions";
+import { atOf, undoOf, type Wanted } from "./actions";
 import { AnswerLines } from "./AnswerLines";
 import { Dialog } from "./Dialog";
 import { PauseForm } from "./PauseForm";
@@ -50,7 +50,7 @@ export function ActionDialog({ wanted, steps, close, act }: Props) {
       <form onSubmit={submit}>
         <div className="sg-dialog-body">
           {stage === "form" && wanted.asks && (
-            <PauseForm steps={steps} fixed={!!wanted.action.step} action={action} change={setAction} />
+            <PauseForm steps={steps} fixed={!!atOf(wanted.action.step, wanted.action.wave)} action={action} change={setAction} />
           )}
           <div role="status">
             {busy && <p className="sg-empty">{stage === "checking" ? "Asking what this would do…" : "Sending…"}</p>}

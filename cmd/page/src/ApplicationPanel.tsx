@@ -4,7 +4,7 @@ import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
 import { useSeldom } from "./seldom";
 import { useAsked, useSource } from "./source";
-import { wordFor } from "./words";
+import { placeOf, wordFor } from "./words";
 import type { Detail, Rollout, Step } from "./wire";
 
 interface Props {
@@ -35,7 +35,7 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
         {!a && <p>This Application is no longer in a step of this rollout.</p>}
         {a && (
           <dl className="sg-facts">
-            <div><dt>Step</dt><dd>{step?.number} of {rollout.steps?.length}</dd></div>
+            <div><dt>{rollout.waves ? "Wave" : "Step"}</dt><dd>{step && placeOf(step.number, rollout.steps?.length ?? 0, step.wave)}</dd></div>
             <div><dt>Health</dt><dd><Text>{a.health || "Unknown"}</Text></dd></div>
             <div><dt>Sync</dt><dd><Text>{a.sync || "Unknown"}</Text></dd></div>
             {a.cluster && <div><dt>Cluster</dt><dd><Text>{a.cluster}</Text></dd></div>}

@@ -7,7 +7,7 @@ export function Commands({ rollout }: { rollout: Rollout }) {
   const lacks = (reason: string) => rollout.steps?.filter((s) => s.conditions?.some((c) => !c.met && c.reason === reason)) ?? [];
   const commands = rollout.alone ? [`stepgate explain ${of}`] : [
     `stepgate get ${of}`,
-    ...lacks("NotApproved").map((s) => `stepgate approve ${of} --step ${s.number}`),
+    ...lacks("NotApproved").map((s) => `stepgate approve ${of} --step ${s.wave ?? s.number}`),
     ...(lacks("Paused").length ? [`stepgate resume ${of}`] : []),
     ...(rollout.phase === "Complete" ? [] : [`stepgate pause ${of}`]),
     `stepgate audit ${of}`, // the last rollouts: whoever answers the extension has not watched them

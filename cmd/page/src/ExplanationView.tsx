@@ -3,7 +3,7 @@ import { Conditions } from "./Conditions";
 import { Note } from "./Note";
 import { Sign } from "./Sign";
 import { Age, Moment, Revisions, Text } from "./Text";
-import { candidateText, printable } from "./words";
+import { candidateText, printable, stepName } from "./words";
 import type { Blocker, Candidate, Explained, Explanation, Need } from "./wire";
 
 // ExplanationView is `stepgate explain` as a page.
@@ -18,7 +18,7 @@ export function ExplanationView({ explained }: { explained: Explained }) {
       {e.says && <p className="sg-says">Argo CD says: <Text>{e.says}</Text></p>}
       <Needs title="What keeps it from being done" of={e.own} blockers={e.blockers} />
       <Needs title="What it waits for, in the order in which to act" of={e.needs} blockers={e.blockers} />
-      {!!e.conditions?.length && <><h3>Conditions of step {e.step}</h3><Conditions of={e.conditions} /></>}
+      {!!e.conditions?.length && <><h3>Conditions of {stepName(e.step, e.wave)}</h3><Conditions of={e.conditions} /></>}
       <Candidates of={e.candidates} />
       {!!e.revisions?.length && (
         <><h3>Deploys</h3><p><Revisions of={e.revisions} />{e.pinned ? ", named in the operation" : ""}</p></>

@@ -25,7 +25,7 @@ export const HistoryRow = memo(function HistoryRow({ rollout: r }: { rollout: Ke
           <span className="sg-kept-longest">
             {longest && (
               <span>
-                step {longest.step} waited {duration(waitTook(longest.wait, now))}: <Text>{longest.wait.for}</Text>
+                {longest.name} waited {duration(waitTook(longest.wait, now))}: <Text>{longest.wait.for}</Text>
               </span>
             )}
             {notesOf(r).map((note) => <span key={note} className="sg-faint">{note}</span>)}

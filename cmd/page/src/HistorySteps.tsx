@@ -3,7 +3,7 @@ import { useNow } from "./clock";
 import { textOf, waitTook } from "./kept";
 import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
-import { duration, type SignName } from "./words";
+import { duration, stepName, titleOf, type SignName } from "./words";
 import type { KeptRollout, KeptStep } from "./wire";
 
 // HistorySteps are the steps of a rollout that was kept, each with what it waited for, and who and what had a say in it.
@@ -36,7 +36,7 @@ function Line({ sign, children }: { sign: SignName; children: ReactNode }) {
 function Step({ rollout, step: s, now }: { rollout: KeptRollout; step: KeptStep; now: number }) {
   return (
     <li>
-      <h3>Step {s.step}</h3>
+      <h3>{titleOf(stepName(s.step, s.wave))}</h3>
       <p>
         {textOf(s, rollout, now)}, {s.done} of {s.applications} done
         {s.startedAt && <>, started <Moment at={s.startedAt} /></>}

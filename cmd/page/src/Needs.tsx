@@ -1,4 +1,4 @@
-import { ask, type Wanted } from "./actions";
+import { ask, atOf, type Wanted } from "./actions";
 import { Command } from "./Command";
 import { Age, Moment, Text } from "./Text";
 import { plural } from "./words";
@@ -45,8 +45,9 @@ function Button({ need, detail: { rollout }, may, act }: Props & { need: Need })
 // wantedBy is the action of a need; none if the user may not, or it is of another ApplicationSet.
 function wantedBy(need: Need, rollout: Detail["rollout"], may: Rights): Wanted | undefined {
   if (need.applicationSet && need.applicationSet !== `${rollout.namespace}/${rollout.name}`) return undefined;
+  const at = atOf(need.step, need.wave);
   if (need.verb === "refresh" && may.refresh && need.application) return ask.refresh(rollout.namespace, need.application);
-  if (need.verb === "approve" && may.annotate && need.step) return ask.approve(rollout, need.step);
-  if (need.verb === "resume" && may.annotate) return ask.resume(rollout, need.step);
+  if (need.verb === "approve" && may.annotate && at) return ask.approve(rollout, at);
+  if (need.verb === "resume" && may.annotate) return ask.resume(rollout, at);
   return undefined;
 }

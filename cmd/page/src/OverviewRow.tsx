@@ -16,7 +16,7 @@ export const OverviewRow = memo(function OverviewRow(row: Row) {
           <span className="sg-faint"><Text>{row.namespace}</Text>/</span><Text>{row.name}</Text>
         </a>
       </th>
-      <td role="cell" className="sg-col-step">{stepText(row)}</td>
+      <td role="cell" className={`sg-col-step ${row.wave === undefined ? "" : "sg-col-wave"}`}>{stepText(row)}</td>
       <td role="cell" className="sg-col-done">
         {row.total > 0 && <><span className="sg-number">{row.done}/{row.total}</span><Progress done={row.done} total={row.total} /></>}
       </td>
@@ -28,5 +28,6 @@ export const OverviewRow = memo(function OverviewRow(row: Row) {
 
 function stepText(row: Row): string {
   if (row.steps === 0) return "";
-  return row.step === 0 ? `${row.steps}/${row.steps}` : `${row.step}/${row.steps}`;
+  const place = `${row.step || row.steps}/${row.steps}`;
+  return row.wave === undefined ? place : `wave ${row.wave} (${place})`;
 }

@@ -1,3 +1,5 @@
+import { atOf } from "./actions";
+import { stepName } from "./words";
 import type { Action, Step } from "./wire";
 
 interface Props {
@@ -16,11 +18,14 @@ export function PauseForm({ steps, fixed, action, change }: Props) {
         <label className="sg-label">
           What
           <select
-            className="sg-field" value={action.step ?? 0}
-            onChange={(e) => change({ ...action, step: Number(e.target.value) || undefined })}
+            className="sg-field" value={steps.find((s) => isAt(s, action))?.number ?? 0}
+            onChange={(e) => {
+              const s = steps.find(({ number }) => number === Number(e.target.value));
+              change({ ...action, step: undefined, wave: undefined, ...atOf(s?.number, s?.wave) });
+            }}
           >
-            <option value={0}>all steps</option>
-            {steps.map((s) => <option key={s.number} value={s.number}>step {s.number} ({s.selector})</option>)}
+            <option value={0}>all {steps[0]?.wave === undefined ? "steps" : "waves"}</option>
+            {steps.map((s) => <option key={s.number} value={s.number}>{stepName(s.number, s.wave)}{s.selector && ` (${s.selector})`}</option>)}
           </select>
         </label>
       )}
@@ -34,4 +39,9 @@ export function PauseForm({ steps, fixed, action, change }: Props) {
       </label>
     </>
   );
+}
+
+// isAt reports whether an action is about a step.
+function isAt({ number, wave }: Step, action: Action): boolean {
+  return wave === undefined ? number === action.step : wave === action.wave;
 }

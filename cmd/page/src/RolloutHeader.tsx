@@ -4,7 +4,7 @@ import { Note } from "./Note";
 import { Progress } from "./Progress";
 import { Sign } from "./Sign";
 import { Age, Revisions, Text } from "./Text";
-import { phaseSign, phaseWord } from "./words";
+import { phaseSign, phaseWord, placeOf } from "./words";
 import type * as Wire from "./wire";
 import type { Rollout } from "./wire";
 
@@ -31,7 +31,7 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
       {r.exempt?.map((text) => <Note key={text} title={r.open ? "Not gated" : "Exempt"}>{text}</Note>)}
       <dl className="sg-facts">
         <div><dt>Status</dt><dd><Sign name={phaseSign[r.phase] ?? "waits"} /> {phaseWord[r.phase] ?? r.phase}{paused && !r.open && ", paused"}</dd></div>
-        {!!r.steps?.length && <div><dt>Step</dt><dd>{r.step === 0 ? "all done" : `${r.step} of ${r.steps.length}`}</dd></div>}
+        {!!r.steps?.length && <div><dt>{r.waves ? "Wave" : "Step"}</dt><dd>{r.step === 0 ? "all done" : placeOf(r.step, r.steps.length, r.steps[r.step - 1]?.wave)}</dd></div>}
         <div>
           <dt>Done</dt>
           <dd className="sg-col-done"><span className="sg-number">{r.done}/{r.total}</span><Progress done={r.done} total={r.total} /></dd>

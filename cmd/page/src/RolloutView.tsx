@@ -13,7 +13,8 @@ import { Steps } from "./Steps";
 import { Text } from "./Text";
 import { TimelineSection } from "./TimelineSection";
 import { useRollout, useSource } from "./source";
-import type { Detail } from "./wire";
+import { placeOf, titleOf } from "./words";
+import type { Detail, Rollout, Step } from "./wire";
 
 // RolloutView is one rollout: its head, its steps, what to do, and the rollouts before it.
 export function RolloutView({ namespace, name }: { namespace: string; name: string }) {
@@ -60,9 +61,15 @@ const none = {};
 
 // sentenceOf is the rollout in a short sentence.
 function sentenceOf({ rollout: r }: Detail): string {
-  const where = r.steps?.length ? (r.step ? `Step ${r.step} of ${r.steps.length}, ` : "All steps done, ") : "";
+  const where = r.steps?.length ? `${placeIn(r, r.steps)}, ` : "";
   const need = r.needs?.[0];
   return `${where}${r.done} of ${r.total} done${need ? `. Waits for: ${need.text}` : ""}`;
+}
+
+function placeIn({ step, waves }: Rollout, steps: Step[]): string {
+  if (!step) return `All ${waves ? "waves" : "steps"} done`;
+  const place = placeOf(step, steps.length, steps[step - 1]?.wave);
+  return waves ? titleOf(place) : `Step ${place}`;
 }
 
 function Nothing({ name, why }: { name: string; why: string }) {

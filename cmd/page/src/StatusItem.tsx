@@ -6,7 +6,7 @@ import { poll } from "./polled";
 import { Sign } from "./Sign";
 import { textOf, useAsked, type Live } from "./source";
 import { Text } from "./Text";
-import { wordFor } from "./words";
+import { placeOf, titleOf, wordFor } from "./words";
 import type { Explained, Status } from "./wire";
 
 const every = 10_000;
@@ -36,12 +36,17 @@ export function StatusItem({ application, openFlyout }: StatusProps) {
       <div className={`${scheme} sg-item`}>
         <span className="sg-item-title">ROLLOUT</span>
         <button type="button" className="sg-item-value" onClick={openFlyout}>
-          <Sign name={kind} /> {steps > 0 ? `Step ${value.step} of ${steps}` : "After others"}
+          <Sign name={kind} /> {steps > 0 ? whereOf(value) : "After others"}
         </button>
         <span className="sg-item-text">{open && "Nothing is held. "}{wordFor(kind, text)} <Text>{text}</Text></span>
       </div>
     </div>
   );
+}
+
+function whereOf({ step, wave, rollout: { steps } }: Status): string {
+  const place = placeOf(step, steps, wave);
+  return wave === undefined ? `Step ${place}` : titleOf(place);
 }
 
 // StatusFlyout is `stepgate explain`, in the host's panel.

@@ -4,8 +4,8 @@ import { Progress } from "./Progress";
 import { Sign } from "./Sign";
 import { Text } from "./Text";
 import { Tiles } from "./Tiles";
-import { ask, type Wanted } from "./actions";
-import { plural } from "./words";
+import { ask, atOf, type Wanted } from "./actions";
+import { plural, stepName, titleOf } from "./words";
 import type { Rollout, Said, Step } from "./wire";
 
 interface Props {
@@ -30,6 +30,7 @@ export function StepColumn({ rollout, step, said, current, words, opened, toggle
   const atWork = applications.some((a) => said[a.name]?.kind === "running");
   const lacks = (reason: string) => step.conditions?.some((c) => !c.met && c.reason === reason);
   const tiles = <Tiles applications={applications} said={said} words={words} open={open} />;
+  const name = stepName(step.number, step.wave);
   const grow = 1 + Math.min(1.5, Math.log10(Math.max(1, total)) / 1.5);
   return (
     <li
@@ -39,14 +40,14 @@ export function StepColumn({ rollout, step, said, current, words, opened, toggle
       <div className="sg-step-head">
         <h3 id={`sg-step-${step.number}`}>
           <Sign name={whole ? "done" : atWork ? "running" : "waits"} />
-          Step {step.number}
+          {titleOf(name)}
           {current && <span className="sg-chip">current</span>}
         </h3>
         <span className="sg-number">{step.done}/{total} done</span>
       </div>
       <Progress done={step.done} total={total} />
       <p className="sg-step-what">
-        <code><Text>{step.selector}</Text></code>
+        {step.selector && <code><Text>{step.selector}</Text></code>}
         {step.maxUpdate && <span>maxUpdate <code><Text>{step.maxUpdate}</Text></code></span>}
       </p>
       <Candidate namespace={rollout.namespace} step={step} />
@@ -54,15 +55,15 @@ export function StepColumn({ rollout, step, said, current, words, opened, toggle
       {mayAnnotate && (
         <div className="sg-buttons">
           {lacks("NotApproved") && (
-            <button type="button" className="sg-first" onClick={() => act(ask.approve(rollout, step.number))}>
-              Approve step {step.number}…
+            <button type="button" className="sg-first" onClick={() => act(ask.approve(rollout, atOf(step.number, step.wave)))}>
+              Approve {name}…
             </button>
           )}
           {lacks("Paused") && (
-            <button type="button" onClick={() => act(ask.resume(rollout, step.number))}>Resume step {step.number}…</button>
+            <button type="button" onClick={() => act(ask.resume(rollout, atOf(step.number, step.wave)))}>Resume {name}…</button>
           )}
           {!lacks("Paused") && !whole && (
-            <button type="button" onClick={() => act(ask.pause(rollout, step.number))}>Pause step {step.number}…</button>
+            <button type="button" onClick={() => act(ask.pause(rollout, atOf(step.number, step.wave)))}>Pause {name}…</button>
           )}
         </div>
       )}

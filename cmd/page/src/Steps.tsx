@@ -26,7 +26,7 @@ export function Steps({ detail, mayAnnotate, open, act }: Props) {
   return (
     <section aria-labelledby="sg-steps" className="sg-section">
       <div className="sg-bar">
-        <h2 id="sg-steps">Steps</h2>
+        <h2 id="sg-steps">{rollout.waves ? "Waves" : "Steps"}</h2>
         <Counts said={said} />
         <div className="sg-bar-end">
           <input

@@ -3,12 +3,12 @@ import { LaneBars } from "./LaneBars";
 import { SyncTable } from "./SyncTable";
 import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
-import { lanesOf, spanOf } from "./lanes";
+import { lanesOf, spanOf, type LaneStep } from "./lanes";
 import { duration, verdictSign, verdictWord } from "./words";
 import type { PastRollout } from "./wire";
 
 // TimelineRow is one revision: when each step was synced, whether in order, and who did it.
-export const TimelineRow = memo(function TimelineRow({ rollout: r, steps }: { rollout: PastRollout; steps: number }) {
+export const TimelineRow = memo(function TimelineRow({ rollout: r, steps }: { rollout: PastRollout; steps: LaneStep[] }) {
   const [open, setOpen] = useState(false);
   const lanes = useMemo(() => lanesOf(r, steps), [r, steps]);
   const span = spanOf(r);

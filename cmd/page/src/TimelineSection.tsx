@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import { laneStepsOf } from "./lanes";
 import { Legend } from "./Legend";
 import { TimelineRow } from "./TimelineRow";
 import { Text } from "./Text";
@@ -23,9 +24,7 @@ interface Props {
 function LastRollouts({ namespace, name, phase, timeline }: Props) {
   const asked = useAsked(() => timeline(namespace, name), `${namespace}/${name} ${phase}`);
   const rollouts = asked.value?.rollouts ?? [];
-  const steps = useMemo(
-    () => Math.max(1, ...(asked.value?.rollouts ?? []).flatMap((r) => (r.syncs ?? []).map((s) => s.step))), [asked.value],
-  );
+  const steps = useMemo(() => laneStepsOf(asked.value?.rollouts ?? []), [asked.value]);
   return (
     <section className="sg-timeline" aria-labelledby="sg-timeline">
       <div className="sg-bar"><h2 id="sg-timeline">Last rollouts</h2>{rollouts.length > 0 && <Legend of={legend} />}</div>

@@ -1,3 +1,4 @@
+import { stepName } from "./words";
 import type { Action, Rollout } from "./wire";
 
 // Wanted is an action that somebody has chosen and not yet confirmed.
@@ -11,27 +12,37 @@ export interface Wanted {
 
 type Place = Pick<Rollout, "namespace" | "name">;
 
-const of = ({ namespace, name }: Place, step?: number) => ({ namespace, name, ...(step && { step }) });
-const where = (r: Place, step?: number) => (step ? `step ${step} of ${r.name}` : r.name);
+// At is the step of an action: a wave has the number of the wave alone.
+export type At = Pick<Action, "step" | "wave">;
+
+// atOf is a step by what the server says of it; undefined for none.
+export function atOf(step: number | undefined, wave: number | undefined): At | undefined {
+  if (wave !== undefined) return { wave };
+  return step ? { step } : undefined;
+}
+
+const of = ({ namespace, name }: Place, at?: At) => ({ namespace, name, ...at });
+const where = (r: Place, at?: At) => (at ? `${stepName(at.step ?? 0, at.wave)} of ${r.name}` : r.name);
 
 // undoOf is what takes an action back, as far as something does.
-export function undoOf({ verb, step, ...place }: Action): Wanted | undefined {
-  if (verb === "pause") return ask.resume(place, step);
+export function undoOf({ verb, step, wave, ...place }: Action): Wanted | undefined {
+  const at = atOf(step, wave);
+  if (verb === "pause") return ask.resume(place, at);
   // Nothing takes an approval back; a pause holds what it lets through.
-  return verb === "refresh" ? undefined : ask.pause(place, step);
+  return verb === "refresh" ? undefined : ask.pause(place, at);
 }
 
 // ask makes the actions of the buttons.
 export const ask = {
-  pause: (r: Place, step?: number): Wanted => ({
-    action: { verb: "pause", ...of(r, step) }, word: "Pause", title: `Pause ${where(r, step)}`, asks: true,
+  pause: (r: Place, at?: At): Wanted => ({
+    action: { verb: "pause", ...of(r, at) }, word: "Pause", title: `Pause ${where(r, at)}`, asks: true,
   }),
-  resume: (r: Place, step?: number): Wanted => ({
-    action: { verb: "resume", ...of(r, step) }, word: "Resume", title: `Resume ${where(r, step)}`,
+  resume: (r: Place, at?: At): Wanted => ({
+    action: { verb: "resume", ...of(r, at) }, word: "Resume", title: `Resume ${where(r, at)}`,
   }),
   // What is approved is what the dry run shows.
-  approve: (r: Place, step: number): Wanted => ({
-    action: { verb: "approve", ...of(r, step) }, word: "Approve", title: `Approve ${where(r, step)}`,
+  approve: (r: Place, at?: At): Wanted => ({
+    action: { verb: "approve", ...of(r, at) }, word: "Approve", title: `Approve ${where(r, at)}`,
   }),
   refresh: (namespace: string, name: string): Wanted => ({
     action: { verb: "refresh", namespace, name }, word: "Refresh", title: `Refresh ${name}`,

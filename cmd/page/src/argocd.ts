@@ -1,4 +1,4 @@
-import { comesAfterOthers, type Resource } from "./host";
+import { comesAfterOthers, hasOrder, type Resource } from "./host";
 import { Failed } from "./source";
 import type { Action, Answer, Failure } from "./wire";
 
@@ -122,8 +122,8 @@ const fields = "items.metadata.name,items.metadata.namespace,items.metadata.anno
 // their names.
 export const alone = new Map<string, Subject>();
 
-// families are all that the user may get of what has an order: ApplicationSets with steps, those that come after others,
-// or of which an Application does, and Applications of none that do.
+// families are all that the user may get of what has an order: ApplicationSets with steps or waves, those that come after
+// others, or of which an Application does, and Applications of none that do.
 export async function families(signal?: AbortSignal): Promise<Family[]> {
   const sets = (await json<List>("api/v1/applicationsets", {}, signal)).items ?? [];
   const known = new Map<string, Subject>();
@@ -139,7 +139,7 @@ export async function families(signal?: AbortSignal): Promise<Family[]> {
     const { namespace = "", name = "" } = set.metadata ?? {};
     const keys = namesOf(set).map((n) => `${namespace}/${n}`);
     const follows = comesAfterOthers(set) || keys.some((k) => following.has(k));
-    if (follows || set.spec?.strategy?.type === "RollingSync") {
+    if (follows || hasOrder(set)) {
       all.push({ namespace, name, follows, subjects: keys.map((k) => known.get(k)).filter((s) => s !== undefined) });
     }
     keys.forEach((k) => following.delete(k));

@@ -45,6 +45,11 @@ export function comesAfterOthers({ metadata }: Resource): boolean {
   return metadata?.annotations?.["stepgate.io/after"] !== undefined;
 }
 
+// hasOrder reports whether an ApplicationSet may have steps or waves. stepgate says whether it has.
+export function hasOrder({ metadata, spec }: Resource): boolean {
+  return spec?.strategy?.type === "RollingSync" || metadata?.annotations?.["stepgate.io/waves"] !== undefined;
+}
+
 const themes = ".theme-light, .theme-dark";
 
 function scheme(): string {

@@ -1,5 +1,5 @@
 import type { Bar, Lane } from "./lanes";
-import { duration, plural } from "./words";
+import { duration, plural, stepName } from "./words";
 import type { KeptRollout, KeptStep, KeptWait } from "./wire";
 
 const ms = (at: string) => new Date(at).getTime();
@@ -24,16 +24,17 @@ export function waitTook(w: KeptWait, now: number): number {
 }
 
 export interface Longest {
-  step: number;
+  // name is that of the step.
+  name: string;
   wait: KeptWait;
 }
 
 // longestOf is the longest wait of a rollout.
 export function longestOf(r: KeptRollout, now: number): Longest | undefined {
   let longest: Longest | undefined;
-  for (const { step, waits } of r.steps ?? []) {
+  for (const { step, wave, waits } of r.steps ?? []) {
     for (const wait of waits ?? []) {
-      if (!longest || waitTook(wait, now) > waitTook(longest.wait, now)) longest = { step, wait };
+      if (!longest || waitTook(wait, now) > waitTook(longest.wait, now)) longest = { name: stepName(step, wave), wait };
     }
   }
   return longest;
@@ -48,10 +49,10 @@ export function lanesOfKept(r: KeptRollout, now: number): Lane[] {
     const { start, end } = timesOf(s, r, now);
     const bars: Bar[] = [];
     const reached = start ?? end;
-    if (reached === undefined) return { step: s.step, bars, text: `step ${s.step}: ${textOf(s, r, now)}` };
+    if (reached === undefined) return { step: s.step, bars, text: `${stepName(s.step, s.wave)}: ${textOf(s, r, now)}` };
     if (reached > from) bars.push({ from: 0, to: part(reached), kind: "waited" });
     if (start !== undefined && end !== undefined) bars.push({ from: part(start), to: part(end), kind: kindOf(s, r) });
-    return { step: s.step, bars, text: `step ${s.step}: ${textOf(s, r, now)}` };
+    return { step: s.step, bars, text: `${stepName(s.step, s.wave)}: ${textOf(s, r, now)}` };
   });
 }
 

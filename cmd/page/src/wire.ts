@@ -16,6 +16,7 @@ export interface Row {
   status: string;
   open?: boolean;
   step: number;
+  wave?: number;
   steps: number;
   done: number;
   total: number;
@@ -35,6 +36,7 @@ export interface Need {
   actor: string;
   applicationSet?: string;
   step: number;
+  wave?: number;
   application?: string;
   text: string;
   do?: string;
@@ -62,6 +64,7 @@ export interface Rollout {
   phase: Phase;
   step: number;
   steps: Step[] | null;
+  waves?: boolean;
   done: number;
   total: number;
   needs?: Need[];
@@ -80,6 +83,7 @@ export interface Rollout {
 
 export interface Step {
   number: number;
+  wave?: number;
   selector: string;
   maxUpdate?: string;
   done: number;
@@ -154,6 +158,7 @@ export interface Blocker {
   application: string;
   cluster?: string;
   step: number;
+  wave?: number;
   reason: string;
   detail?: string;
   do: string;
@@ -183,6 +188,7 @@ export interface Explanation {
   application: string;
   applicationSet?: string;
   step: number;
+  wave?: number;
   steps: number;
   health: string;
   sync: string;
@@ -299,6 +305,7 @@ export type KeptResult = "complete" | "superseded";
 
 export interface KeptStep {
   step: number;
+  wave?: number;
   applications: number;
   done: number;
   startedAt?: string;
@@ -347,6 +354,7 @@ export interface Action {
   namespace: string;
   name: string;
   step?: number;
+  wave?: number;
   reason?: string;
   revision?: string;
   approves?: string[];
@@ -370,5 +378,6 @@ export interface Status {
   at: string;
   rollout: Row;
   step: number;
+  wave?: number;
   said?: Said;
 }

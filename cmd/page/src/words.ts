@@ -94,6 +94,21 @@ export function candidateText(c: Candidate): string {
   return c.blocker ? `waits for ${c.blocker} (${why})` : `waits: ${why}`;
 }
 
+// stepName is what people call a step: step 3, or wave 20.
+export function stepName(step: number, wave?: number): string {
+  return wave === undefined ? `step ${step}` : `wave ${wave}`;
+}
+
+// placeOf is a step among so many: 2 of 3, or wave 20 (2 of 3).
+export function placeOf(step: number, of: number, wave?: number): string {
+  return wave === undefined ? `${step} of ${of}` : `wave ${wave} (${step} of ${of})`;
+}
+
+// titleOf is a text with a capital letter.
+export function titleOf(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function plural(n: number, one: string, many: string): string {
   return `${n} ${n === 1 ? one : many}`;
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package extension_test
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/cmd/dashboard"
+	. "github.com/stepgate/stepgate/cmd/extension"
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// TestWaves are shown, paused and approved by their numbers, also wave 0.
+func TestWaves(t *testing.T) {
+	g := NewWithT(t)
+	w := newGated(t)
+	set := &argo.ApplicationSet{}
+	g.Expect(w.objects.Get(t.Context(), types.NamespacedName{Namespace: "argocd", Name: "guestbook"}, set)).To(Succeed())
+	set.Spec.Strategy = nil
+	set.Annotations = map[string]string{argocd.WavesAnnotation: "true", settings.ApproveAnnotation: "0"}
+	g.Expect(w.objects.Update(t.Context(), set)).To(Succeed())
+	var apps []*argo.Application
+	for env, wave := range map[string]string{"dev": "-1", "qa": "0", "prod": "20"} {
+		app := &argo.Application{}
+		name := types.NamespacedName{Namespace: "argocd", Name: "engineering-" + env + "-guestbook"}
+		g.Expect(w.objects.Get(t.Context(), name, app)).To(Succeed())
+		app.Annotations = map[string]string{"argocd.argoproj.io/sync-wave": wave}
+		g.Expect(w.objects.Update(t.Context(), app)).To(Succeed())
+		w.apps[name] = argocd.NewProjection(app)
+		apps = append(apps, app)
+	}
+	w.Snapshot = rollout.NewSnapshot()
+	w.Add(set, apps...)
+	handler := w.handler()
+
+	s := read[Status](t, handler, "/api/v1/status", "prod")
+	g.Expect([]any{s.Step, s.Wave, s.Rollout.Step, s.Rollout.Wave, s.Rollout.Steps}).To(
+		Equal([]any{3, ptr.To(20), 1, ptr.To(-1), 3}))
+	x := read[dashboard.Explained](t, handler, "/api/v1/explanation", "qa").Explanation
+	g.Expect([]any{x.Step, x.Wave, x.Steps}).To(Equal([]any{2, ptr.To(0), 3}))
+	d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "dev")
+	g.Expect(d.Rollout.Waves).To(BeTrue())
+	g.Expect([]any{d.Rollout.Steps[1].Number, d.Rollout.Steps[1].Wave}).To(Equal([]any{2, ptr.To(0)}))
+
+	g.Expect(done(t, handler, dashboard.Action{Verb: dashboard.Pause, Wave: ptr.To(0)}).Command).To(
+		Equal("stepgate pause guestbook -n argocd --step 0"))
+	g.Expect(w.annotations(t)).To(HaveKeyWithValue(settings.PauseAnnotation, "0"))
+	approve := dashboard.Action{Verb: dashboard.Approve, Wave: ptr.To(0), DryRun: true}
+	approve.Approves = done(t, handler, approve).Approves
+	approve.DryRun = false
+	g.Expect(done(t, handler, approve).OK).To(BeTrue())
+	g.Expect(w.annotations(t)).To(HaveKeyWithValue(settings.ApprovedAnnotation, "0@"+guestbook.NewCommit))
+}
