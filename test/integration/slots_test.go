@@ -60,7 +60,7 @@ func TestSlotsOfThreeReplicas(t *testing.T) {
 			ApplicationSet: policy.ApplicationSet{
 				Namespace: "argocd", Name: "slots", UID: fmt.Sprintf("round-%d", round), Steps: []policy.Step{{}},
 			},
-			MaxUpdate: []*intstr.IntOrString{&limit},
+			MaxUpdate: map[int]*intstr.IntOrString{0: &limit},
 		}
 		objects := slots.ConfigMaps{Client: clients.CoreV1().ConfigMaps("default")}
 		var stores []*slots.Store
