@@ -69,13 +69,14 @@ var contended = backoff.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Fact
 func (v *Verb) annotate(
 	ctx context.Context, name types.NamespacedName, decide func(set *argo.ApplicationSet) (edits, error),
 ) (set *argo.ApplicationSet, made edits, err error) {
+	stored, form := storedIn(name)
 	err = retry.RetryOnConflict(contended, func() error {
-		set = &argo.ApplicationSet{}
-		if err := v.Objects.Get(ctx, name, set); cluster.IsMissing(err) {
+		if err := v.Objects.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: nameOf(name)}, stored); cluster.IsMissing(err) {
 			return live.NoSet(name.Namespace, name.Name)
 		} else if err != nil {
 			return err
 		}
+		set = form()
 		if made, err = decide(set); err != nil || len(made) == 0 {
 			return err
 		}
@@ -92,14 +93,39 @@ func (v *Verb) annotate(
 		if v.DryRun {
 			options = append(options, client.DryRunAll)
 		}
-		return v.Objects.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), options...)
+		err = v.Objects.Patch(ctx, stored, client.RawPatch(types.MergePatchType, patch), options...)
+		set = form()
+		return err
 	})
 	return set, made, err
 }
 
+// storedIn is the object whose annotations say how what has this name is gated: an ApplicationSet, or a parent, which form
+// gives in the form of one.
+func storedIn(name types.NamespacedName) (stored client.Object, form func() *argo.ApplicationSet) {
+	if _, parent := policy.ParentNamed(name.Name); parent {
+		app := &argo.Application{}
+		return app, func() *argo.ApplicationSet { return argocd.FormOfParent(app) }
+	}
+	set := &argo.ApplicationSet{}
+	return set, func() *argo.ApplicationSet { return set }
+}
+
+// nameOf is the name of that object.
+func nameOf(name types.NamespacedName) string {
+	if parent, is := policy.ParentNamed(name.Name); is {
+		return parent
+	}
+	return name.Name
+}
+
 // kubectl is the command that makes the same changes.
 func (e edits) kubectl(name types.NamespacedName) string {
-	words := []string{"kubectl", "-n", name.Namespace, "annotate", "applicationset", name.Name, "--overwrite"}
+	kind := "applicationset"
+	if _, parent := policy.ParentNamed(name.Name); parent {
+		kind = "application"
+	}
+	words := []string{"kubectl", "-n", name.Namespace, "annotate", kind, nameOf(name), "--overwrite"}
 	for _, annotation := range slices.Sorted(maps.Keys(e)) {
 		if value := e[annotation]; value != nil {
 			words = append(words, quoted(annotation+"="+*value))
@@ -168,7 +194,7 @@ func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
 // stepsOf checks the numbers that people call steps by.
 func stepsOf(set *argocd.ApplicationSet, numbers []int) error {
 	if !set.Ordered() {
-		return fmt.Errorf("ApplicationSet %s/%s has no steps of RollingSync", set.Namespace, set.Name)
+		return fmt.Errorf("%s has no steps of RollingSync", policy.Called(set.Namespace+"/"+set.Name))
 	}
 	for _, n := range numbers {
 		if _, err := rollout.NumberedStep(set, n); err != nil {

@@ -86,8 +86,8 @@ func (a *Approve) decide(
 		if now.UID != seen.UID || !now.SameSteps(&seen.ApplicationSet) ||
 			now.Annotations.Text(settings.ApproveAnnotation) != seen.Annotations.Text(settings.ApproveAnnotation) {
 			return nil, fmt.Errorf(
-				"somebody has changed the steps of ApplicationSet %s/%s meanwhile: nothing is approved, look at it again",
-				set.Namespace, set.Name,
+				"somebody has changed the steps of %s meanwhile: nothing is approved, look at it again",
+				policy.Called(set.Namespace+"/"+set.Name),
 			)
 		}
 		was := set.Annotations[settings.ApprovedAnnotation]

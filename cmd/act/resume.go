@@ -10,6 +10,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -57,8 +58,8 @@ func (r *Resume) decide(set *argo.ApplicationSet) (edits, error) {
 		return nil, nil
 	}
 	if known.Waves && len(r.Steps) > 0 && conditionsOf(known).Paused.All {
-		return nil, fmt.Errorf("every wave of ApplicationSet %s/%s is paused: resume without --step, and pause those that "+
-			"are to stay paused", known.Namespace, known.Name)
+		return nil, fmt.Errorf("every wave of %s is paused: resume without --step, and pause those that are to "+
+			"stay paused", policy.Called(known.Namespace+"/"+known.Name))
 	}
 	before := pausedSteps(known)
 	left := slices.DeleteFunc(slices.Clone(before), func(n int) bool { return slices.Contains(r.Steps, n) })

@@ -24,8 +24,7 @@ type Goal struct {
 // reached.
 func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	if r.Phase == Ungated {
-		return false, "", fmt.Errorf("ApplicationSet %s/%s has no steps of RollingSync: there is nothing to wait for",
-			r.Namespace, r.Name)
+		return false, "", fmt.Errorf("%s has no steps of RollingSync: there is nothing to wait for", r.called())
 	}
 	if g.Application == "" {
 		missing := g.missing(r)
@@ -58,7 +57,7 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	if slices.Contains(r.Unselected, g.Application) {
 		return true, g.Application + " is in no step, and is not gated", nil
 	}
-	return false, "", fmt.Errorf("ApplicationSet %s/%s has no Application %q any more", r.Namespace, r.Name, g.Application)
+	return false, "", fmt.Errorf("%s has no Application %q any more", r.called(), g.Application)
 }
 
 // missing names an Application that has not deployed the wanted revision, nor a newer one, or is not done with that;

@@ -51,12 +51,12 @@ type Deployment struct {
 // only what they were compared with.
 func Propose(o *outlook.Outlook, ask Ask, number *int, revision string) (*Proposal, error) {
 	set, r := o.Set, Judge(o)
-	name, approve := set.Namespace+"/"+set.Name, o.Settings.Conditions.Approve
+	name, approve := policy.Called(set.Namespace+"/"+set.Name), o.Settings.Conditions.Approve
 	if r.Phase == Ungated {
-		return nil, fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
+		return nil, fmt.Errorf("%s has no steps of RollingSync", name)
 	}
 	if number == nil && !approve.All && len(approve.Of) == 0 {
-		return nil, fmt.Errorf("no %s of ApplicationSet %s needs an approval: the annotation %s is not set", r.kind(), name,
+		return nil, fmt.Errorf("no %s of %s needs an approval: the annotation %s is not set", r.kind(), name,
 			settings.ApproveAnnotation)
 	}
 	step, err := r.proposed(set, number)
@@ -66,10 +66,10 @@ func Propose(o *outlook.Outlook, ask Ask, number *int, revision string) (*Propos
 	if !approve.Has(step.rule) {
 		text, annotated := set.Annotations.Get(settings.ApproveAnnotation)
 		if !annotated {
-			return nil, fmt.Errorf("%s of ApplicationSet %s needs no approval: the annotation %s is not set", step.Name(), name,
+			return nil, fmt.Errorf("%s of %s needs no approval: the annotation %s is not set", step.Name(), name,
 				settings.ApproveAnnotation)
 		}
-		return nil, fmt.Errorf("%s of ApplicationSet %s needs no approval: the annotation %s is %q", step.Name(), name,
+		return nil, fmt.Errorf("%s of %s needs no approval: the annotation %s is %q", step.Name(), name,
 			settings.ApproveAnnotation, text)
 	}
 	p := &Proposal{asked: map[string]Candidates{}, Step: step.Called(), rollout: r, step: step}
@@ -91,11 +91,14 @@ func Propose(o *outlook.Outlook, ask Ask, number *int, revision string) (*Propos
 func NumberedStep(set *argocd.ApplicationSet, number int) (int, error) {
 	step, err := set.Step(number)
 	if err != nil {
-		named := "ApplicationSet " + set.Namespace + "/" + set.Name + " has"
+		named := policy.Called(set.Namespace+"/"+set.Name) + " has"
 		return 0, errors.New(strings.Replace(err.Error(), "the ApplicationSet has", named, 1))
 	}
 	return step, nil
 }
+
+// called is what people call what orders the Applications.
+func (r *Rollout) called() string { return policy.Called(r.Namespace + "/" + r.Name) }
 
 // proposed is the step that people call by a number, or else the one that waits for an approval now.
 func (r *Rollout) proposed(set *argocd.ApplicationSet, number *int) (*Step, error) {
@@ -108,7 +111,7 @@ func (r *Rollout) proposed(set *argocd.ApplicationSet, number *int) (*Step, erro
 	}
 	i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.rule == rule })
 	if i < 0 {
-		return nil, fmt.Errorf("ApplicationSet %s/%s has no Application in %s", r.Namespace, r.Name, policy.StepName(rule))
+		return nil, fmt.Errorf("%s has no Application in %s", r.called(), policy.StepName(rule))
 	}
 	return &r.Steps[i], nil
 }
@@ -130,7 +133,7 @@ func (r *Rollout) toApprove() (*Step, error) {
 			now = append(now, step)
 		}
 	}
-	name := r.Namespace + "/" + r.Name
+	name := r.called()
 	switch {
 	case len(now) == 1:
 		return now[0], nil
@@ -138,18 +141,18 @@ func (r *Rollout) toApprove() (*Step, error) {
 		return all[0], nil
 	case len(all) == 0:
 		return nil, fmt.Errorf(
-			"no %s of ApplicationSet %s waits for an approval now; --step and --revision approve something in advance",
+			"no %s of %s waits for an approval now; --step and --revision approve something in advance",
 			r.kind(), name,
 		)
 	}
-	return nil, fmt.Errorf("%ss %s of ApplicationSet %s wait for an approval: name one with --step", r.kind(),
+	return nil, fmt.Errorf("%ss %s of %s wait for an approval: name one with --step", r.kind(),
 		strings.Join(numbers, ", "), name)
 }
 
 // ofAll proposes what the Applications of the step would deploy.
 func (p *Proposal) ofAll(o *outlook.Outlook, apps []*argocd.Projection, ask Ask) (*Proposal, error) {
 	waiting, approved := o.ToCome(), o.Settings.Conditions.Approved
-	name := fmt.Sprintf("%s of ApplicationSet %s/%s", p.step.Name(), o.Set.Namespace, o.Set.Name)
+	name := p.step.Name() + " of " + policy.Called(o.Set.Namespace+"/"+o.Set.Name)
 	var uncompared []string
 	for _, app := range apps {
 		next := o.Next(app)

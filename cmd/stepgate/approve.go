@@ -66,7 +66,7 @@ func (a *approve) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	name, err := a.name(args[0])
+	name, err := r.order(ctx, args[0])
 	if err != nil {
 		return err
 	}

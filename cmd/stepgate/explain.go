@@ -102,7 +102,9 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	owner := types.NamespacedName{Namespace: name.Namespace, Name: q.Owner}
 	if q.Owner != "" {
 		known, err = orGone(r.reader.One(ctx, owner))
-	} else {
+	}
+	if _, parent := policy.ParentNamed(q.Owner); err == nil && (q.Owner == "" || parent && len(known.Sets()) == 0) {
+		q.Owner = "" // its parent gives no order
 		known, err = r.reader.Alone(ctx, app)
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (g *get) run(ctx context.Context, args []string) error {
 	}
 	var name *types.NamespacedName
 	if len(args) > 0 {
-		one, err := g.name(args[0])
+		one, err := r.order(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/ledger"
 )
@@ -63,6 +64,10 @@ func (h *told) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	r, err := h.rollouts()
+	if err != nil {
+		return err
+	}
 	only := ""
 	switch {
 	case h.limit < 0:
@@ -70,7 +75,7 @@ func (h *told) run(ctx context.Context, args []string) error {
 	case len(args) > 0 && h.everywhere:
 		return command.Usage("--all-namespaces goes without the name of an ApplicationSet")
 	case len(args) > 0:
-		name, err := h.name(args[0])
+		name, err := r.order(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -78,11 +83,7 @@ func (h *told) run(ctx context.Context, args []string) error {
 	case h.everywhere:
 		namespace = ""
 	}
-	clients, err := h.cluster()
-	if err != nil {
-		return err
-	}
-	found, err := logs(ctx, clients, namespace, only)
+	found, err := logs(ctx, r.clients, namespace, only)
 	if err != nil {
 		return err
 	}
@@ -123,6 +124,11 @@ func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*
 	if err != nil {
 		return nil, err
 	}
+	parents, err := parentsOf(ctx, clients, gates, namespace, only)
+	if err != nil {
+		return nil, err
+	}
+	sets = append(sets, parents...)
 	if only != "" && len(sets) == 0 {
 		return nil, live.NoSet(namespace, only)
 	}
@@ -140,6 +146,22 @@ func logs(ctx context.Context, clients *kube.Cluster, namespace, only string) (*
 		all.ApplicationSets = append(all.ApplicationSets, log.Told())
 	}
 	return all, nil
+}
+
+// parentsOf are the parents that give an order, in the form of ApplicationSets: all, or the one whose order has this name.
+func parentsOf(
+	ctx context.Context, clients *kube.Cluster, gates *gates, namespace, only string,
+) (all []*argo.ApplicationSet, err error) {
+	_, one := policy.ParentNamed(only)
+	orders := slices.ContainsFunc(gates.all, func(i *installed) bool { return i.config.Waves })
+	if only != "" && !one || !orders {
+		return nil, nil
+	}
+	return all, live.Applications(ctx, clients.Objects, namespace, func(app *argo.Application) {
+		if p := argocd.NewProjection(app); p.Waves != nil && (only == "" || p.Waves.Name == only) {
+			all = append(all, argocd.FormOfParent(app))
+		}
+	})
 }
 
 // readers read the ledgers of a cluster, each once.

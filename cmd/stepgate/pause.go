@@ -39,14 +39,14 @@ It sets an annotation of the ApplicationSet, as this does:
 }
 
 func (p *pause) run(ctx context.Context, args []string) error {
-	name, err := p.name(args[0])
+	r, err := p.rollouts()
 	if err != nil {
 		return err
 	}
-	clients, err := p.cluster()
+	name, err := r.order(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	v := p.of(clients, installation(ctx, clients.Clientset, name.Namespace))
+	v := p.of(r.clients, installation(ctx, r.clients.Clientset, name.Namespace))
 	return (&act.Pause{Verb: v, Steps: p.steps, Reason: p.reason}).Do(ctx, name)
 }

@@ -35,14 +35,14 @@ It changes an annotation of the ApplicationSet, as this does:
 }
 
 func (r *resume) run(ctx context.Context, args []string) error {
-	name, err := r.name(args[0])
+	read, err := r.rollouts()
 	if err != nil {
 		return err
 	}
-	clients, err := r.cluster()
+	name, err := read.order(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	v := r.of(clients, installation(ctx, clients.Clientset, name.Namespace))
+	v := r.of(read.clients, installation(ctx, read.clients.Clientset, name.Namespace))
 	return (&act.Resume{Verb: v, Steps: r.steps}).Do(ctx, name)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/evidence"
@@ -119,10 +120,32 @@ func (r *rollouts) addWindows(ctx context.Context, gate installed, known *rollou
 	return ""
 }
 
-// name reads NAME or NAMESPACE/NAME.
+// order reads the NAME or NAMESPACE/NAME of what orders Applications: of an ApplicationSet, or where there is none of that
+// name, of a parent with waves. Where that cannot be read, whoever reads it next says so.
+func (r *rollouts) order(ctx context.Context, arg string) (types.NamespacedName, error) {
+	name, err := r.name(arg)
+	if _, parent := policy.ParentNamed(name.Name); err != nil || parent {
+		return name, err
+	}
+	if set, err := r.live.SetVersion(ctx, name, 0); err != nil || set.UID != "" {
+		return name, nil //nolint:nilerr // see above
+	}
+	parent := types.NamespacedName{Namespace: name.Namespace, Name: policy.NameOfParent(name.Name)}
+	if set, err := r.live.ApplicationSet(ctx, parent); err == nil && set != nil {
+		return parent, nil
+	}
+	return name, nil
+}
+
+// name reads NAME or NAMESPACE/NAME. The order that a parent gives has a slash in its NAME.
 func (c *cli) name(arg string) (types.NamespacedName, error) {
+	if _, parent := policy.ParentNamed(arg); parent {
+		namespace, err := c.namespace()
+		return types.NamespacedName{Namespace: namespace, Name: arg}, err
+	}
 	if namespace, name, qualified := strings.Cut(arg, "/"); qualified {
-		if namespace == "" || name == "" || strings.Contains(name, "/") {
+		plain, _ := policy.ParentNamed(name)
+		if namespace == "" || plain == "" || strings.Contains(plain, "/") {
 			return types.NamespacedName{}, command.Usage("%q is not NAME or NAMESPACE/NAME", arg)
 		}
 		return types.NamespacedName{Namespace: namespace, Name: name}, nil

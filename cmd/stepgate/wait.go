@@ -17,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
@@ -184,6 +185,11 @@ func (w *wait) goal(
 			return goal, name, err
 		case found != nil:
 			return goal, name, nil
+		}
+	}
+	if parent := (types.NamespacedName{Namespace: name.Namespace, Name: policy.NameOfParent(name.Name)}); kind == "" {
+		if found, err := r.live.ApplicationSet(ctx, parent); err != nil || found != nil {
+			return goal, parent, err
 		}
 	}
 	app, err := r.live.Application(ctx, name)

@@ -61,6 +61,13 @@ func waves(app *argo.Application, annotations Annotations) *ApplicationSet {
 	return set
 }
 
+// FormOfParent is a parent Application in the form of an ApplicationSet, for those who look at its annotations only.
+func FormOfParent(app *argo.Application) *argo.ApplicationSet {
+	set := &argo.ApplicationSet{ObjectMeta: *app.ObjectMeta.DeepCopy()}
+	set.Name, set.UID = policy.NameOfParent(app.Name), UIDOfParent(app.Namespace, app.Name)
+	return set
+}
+
 // toDeploy are the children that a parent has yet to create or to change, with their waves as they are to be.
 func toDeploy(app *argo.Application) map[string]policy.Recorded {
 	all := map[string]policy.Recorded{}
