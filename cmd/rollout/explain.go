@@ -18,6 +18,15 @@ const (
 	mostEvents   = 5
 )
 
+// ordering names what orders Applications, by its namespace/name: an ApplicationSet, or a parent.
+func ordering(s screen.Screen, set string) string {
+	namespace, name, _ := strings.Cut(set, "/")
+	if parent, is := policy.ParentNamed(name); is {
+		return s.Paint(screen.Bold, "Parent") + "          " + namespace + "/" + parent
+	}
+	return s.Paint(screen.Bold, "ApplicationSet") + "  " + set
+}
+
 // Lines shows an Explanation.
 func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 	lines := []string{
@@ -31,7 +40,7 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 		case e.Step > 0:
 			where = placeOf(e.Step, e.Wave, e.Steps)
 		}
-		lines = append(lines, s.Paint(screen.Bold, "ApplicationSet")+"  "+e.ApplicationSet+", "+where)
+		lines = append(lines, ordering(s, e.ApplicationSet)+", "+where)
 	}
 	lines = append(lines, "")
 	lines = append(lines, e.verdict(s)...)

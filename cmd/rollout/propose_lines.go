@@ -14,7 +14,7 @@ import (
 func (p *Proposal) Lines(s screen.Screen) []string {
 	r := p.rollout
 	lines := []string{
-		s.Paint(screen.Bold, "ApplicationSet") + "  " + r.Namespace + "/" + r.Name,
+		ordering(s, r.Namespace+"/"+r.Name),
 		strings.TrimRight(s.Paint(screen.Bold, "Approval of")+"     "+p.step.place(len(r.Steps))+"  "+p.step.Selector, " "),
 	}
 	for _, e := range p.Entries {

@@ -53,7 +53,7 @@ func (r *Rollout) head(s screen.Screen, now time.Time) []string {
 		status += " for " + since
 	}
 	lines := []string{
-		s.Paint(screen.Bold, "ApplicationSet") + "  " + r.Namespace + "/" + r.Name,
+		ordering(s, r.Namespace+"/"+r.Name),
 		s.Paint(screen.Bold, "Status") + "          " + s.Paint(style(r.Phase), sign(r.Phase)+" "+status),
 	}
 	if r.Total > 0 {

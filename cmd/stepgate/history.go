@@ -154,7 +154,7 @@ func parentsOf(
 ) (all []*argo.ApplicationSet, err error) {
 	_, one := policy.ParentNamed(only)
 	orders := slices.ContainsFunc(gates.all, func(i *installed) bool { return i.config.Waves })
-	if only != "" && !one || !orders {
+	if only != "" && !one || only == "" && !orders {
 		return nil, nil
 	}
 	return all, live.Applications(ctx, clients.Objects, namespace, func(app *argo.Application) {

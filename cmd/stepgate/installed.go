@@ -144,6 +144,7 @@ func defaults(by string) installed {
 		return installed{by: err.Error()} // the strictest configuration
 	}
 	config.Expressions = expression.NewCompiler(expression.AnyKind)
+	config.Waves = true // whoever asks without an installation wants to see what one would do
 	return installed{config: config, projects: o.Gate.Projects(), argocd: o.Gate.ArgoCD(), by: by}
 }
 

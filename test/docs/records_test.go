@@ -31,7 +31,7 @@ func TestThePagesByWhichUsersDecideAreShort(t *testing.T) {
 }
 
 // mostForUsers are the words of all pages for users, and mostOfREADME those of the first one.
-const mostForUsers, mostOfREADME = 15_900, 900
+const mostForUsers, mostOfREADME = 16_250, 900
 
 // notForUsers are pages that say how it works inside, and the front page of the site, which repeats the README.
 var notForUsers = []string{
@@ -53,7 +53,7 @@ func TestThePagesForUsersAreShort(t *testing.T) {
 }
 
 // mostWordsInAll bounds the words of README.md and of docs together. It leaves out docs/reference.
-const mostWordsInAll = 22_000
+const mostWordsInAll = 22_300
 
 func TestAllPagesAreShort(t *testing.T) {
 	g, words := NewWithT(t), 0
@@ -83,7 +83,7 @@ func TestTheRuleIsShort(t *testing.T) {
 
 // mostFlags and mostValues are the flags of `stepgate-webhook serve`, and the values of the chart. What nobody would set is
 // a constant, and what Kubernetes has is passed on in a map: pod, container.
-const mostFlags, mostValues = 43, 125
+const mostFlags, mostValues = 44, 126
 
 func TestThereIsLittleToSet(t *testing.T) {
 	g := NewWithT(t)

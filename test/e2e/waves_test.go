@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +60,7 @@ func wavesPlays() []wavesPlay {
 			key: "degraded", title: "a commit makes a child of wave 0 Degraded", changes: every, degrades: "base-a",
 			complete: func(c child) bool { return c.wave < 0 || c.name == "base-b" },
 		},
+		{key: "repaired", title: "the next commit repairs it", changes: every, complete: every},
 	}
 }
 
@@ -135,9 +139,9 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 			}
 		}
 		began := time.Now()
-		commit, err := repo.Commit(argocd.Main, files)
-		if err != nil {
-			return out, err
+		commit, failed := repo.Commit(argocd.Main, files)
+		if failed != nil {
+			return out, failed
 		}
 		for _, name := range slices.Backward(names) {
 			if err := s.refreshNow(ctx, m, name); err != nil {
@@ -145,6 +149,9 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 			}
 		}
 		early, problem := s.playWave(ctx, m, commit, changed, complete)
+		if m == waving && p.degrades != "" {
+			problem = errors.Join(problem, s.askAboutWaves(ctx, p.degrades))
+		}
 		s.out.Line("| %s | %s | %d | %t | %.1f s |", p.title, m, len(early), problem == nil, time.Since(began).Seconds())
 		s.tellEarly(early)
 		out += len(early)
@@ -153,6 +160,36 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 		}
 	}
 	return out, err
+}
+
+// askAboutWaves asks the command line why a rollout stands still, as the person who is called at night does.
+func (s *suite) askAboutWaves(ctx context.Context, degraded string) (problem error) {
+	kubeconfig, err := s.AdminKubeconfig()
+	if err != nil {
+		return err
+	}
+	for _, q := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"get"}, "waves/platform"},
+		{[]string{"get", "platform"}, "wave 0"},
+		{[]string{"explain", "shop-b"}, degraded},
+		{[]string{"explain", degraded}, "wave 0"},
+		{[]string{"pause", "platform", "--step", "20", "--reason", "INC-1"}, "wave 20"},
+		{[]string{"get", "platform"}, "INC-1"},
+		{[]string{"resume", "platform"}, "nothing is paused"},
+		{[]string{"lint"}, "waves"},
+	} {
+		command := exec.CommandContext(ctx, s.Binary, append(q.args, "-n", string(waving), "--kubeconfig", kubeconfig)...)
+		command.Env = append(os.Environ(), "COLUMNS=100")
+		text, _ := command.CombinedOutput() // what it finds makes the exit code 1
+		fmt.Printf("$ stepgate %s\n%s\n", strings.Join(q.args, " "), text)
+		if !strings.Contains(string(text), q.want) {
+			problem = errors.Join(problem, fmt.Errorf("stepgate %s does not say %q: %s", strings.Join(q.args, " "), q.want, text))
+		}
+	}
+	return problem
 }
 
 // tellEarly prints which starts were out of order, for whoever looks at the run.

@@ -251,11 +251,13 @@ export interface Pair {
   laterStep: number;
   earlier: string;
   earlierStep: number;
+  wave?: boolean;
 }
 
 export interface Early {
   application: string;
   step: number;
+  wave?: boolean;
   startedAt: string;
   finishedAt?: string;
   outcome: SyncOutcome;
@@ -273,6 +275,7 @@ export type SyncOutcome = "Succeeded" | "Failed" | "Running";
 export interface Sync {
   application: string;
   step: number;
+  wave?: boolean;
   startedAt: string;
   finishedAt?: string;
   outcome: SyncOutcome;
