@@ -28,7 +28,7 @@ export interface LaneStep {
 
 // laneStepsOf are the steps of rollouts: all up to the last one, or the waves that there are, of which each has its number.
 export function laneStepsOf(rollouts: PastRollout[]): LaneStep[] {
-  const syncs: (Sync & { wave?: boolean })[] = rollouts.flatMap((r) => r.syncs ?? []);
+  const syncs: Sync[] = rollouts.flatMap((r) => r.syncs ?? []);
   if (!syncs.some((s) => s.wave)) {
     const last = Math.max(1, ...syncs.map((s) => s.step));
     return Array.from({ length: last }, (_, i) => ({ step: i + 1, name: stepName(i + 1) }));
