@@ -5,16 +5,21 @@ package pages
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
@@ -41,6 +46,29 @@ func createGuestbook(t *testing.T) {
 func needApproval(t *testing.T, m *machine) {
 	t.Helper()
 	m.run(t, "kubectl annotate applicationset -n argocd guestbook --overwrite stepgate.io/approve=3")
+}
+
+// createWaves creates the parent that docs/waves.md shows, and a child of wave 20.
+func createWaves(t *testing.T, _ *machine) {
+	t.Helper()
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join(shared.Root, "docs", "waves.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, shown := strings.Cut(rest, "```")
+	g.Expect(shown).To(BeTrue())
+	parent := &argo.Application{}
+	g.Expect(yaml.UnmarshalStrict([]byte(text), parent)).To(Succeed())
+	child := guestbook.Application(guestbook.Set(parent.Namespace), "dev")
+	child.Name, child.Labels, child.OwnerReferences = "ingress", nil, nil
+	child.Annotations = map[string]string{
+		common.AnnotationKeyAppInstance: parent.Name + ":argoproj.io/Application:" + parent.Namespace + "/" + child.Name,
+		synccommon.AnnotationSyncWave:   "20",
+	}
+	for _, app := range []*argo.Application{parent, child} {
+		g.Expect(shared.Admin.Create(t.Context(), app)).To(Succeed())
+		t.Cleanup(func() { g.Expect(shared.Admin.Delete(context.Background(), app)).To(Succeed()) })
+	}
 }
 
 // warnings are the texts of the API server's warnings.

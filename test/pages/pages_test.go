@@ -54,6 +54,7 @@ var plays = map[string]play{
 	"kubectl scale deployment stepgate -n stepgate --replicas=0":                                           {gate: off},
 	"kubectl scale deployment stepgate -n stepgate --replicas=2":                                           {gate: denies},
 	"stepgate approve guestbook -n argocd":                                                                 {before: needApproval, shows: guestbook.NewCommit},
+	"stepgate get platform -n argocd":                                                                      {before: createWaves, shows: "wave 20"},
 	"helm uninstall stepgate --namespace stepgate":                                                         {gate: off},
 	"stepgate dashboard": {serves: true, shows: "The dashboard is at http://127.0.0.1:"},
 }
