@@ -110,8 +110,8 @@ func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stamper := NewStamper(settings.Config{Mode: settings.Enforce, Waves: !tc.off}, scenario.Watched{Cluster: c}, reporterAccount,
-				scenario.AtNoon)
+			config := settings.Config{Mode: settings.Enforce, Waves: !tc.off}
+			stamper := NewStamper(config, scenario.Watched{Cluster: c}, reporterAccount, scenario.AtNoon)
 			app := parent.DeepCopy()
 			app.Annotations = tc.annotations
 			req := (&scenario.Attempt{Before: parent, After: app, User: "alice"}).Request()
@@ -132,7 +132,8 @@ func TestApprovalsOnAParentAreThoseOfApprovers(t *testing.T) {
 	parent := scenario.Waves("1:dev=Healthy@b").Apps[1]
 	approved := parent.DeepCopy()
 	approved.Annotations[settings.ApprovedAnnotation] = "1@1.2.3"
-	check := NewApprovalCheck(ApproverConfig{Users: []string{"bob"}}, reporterAccount, record.NewMetrics(prometheus.NewRegistry()), scenario.AtNoon)
+	metrics := record.NewMetrics(prometheus.NewRegistry())
+	check := NewApprovalCheck(ApproverConfig{Users: []string{"bob"}}, reporterAccount, metrics, scenario.AtNoon)
 	req := (&scenario.Attempt{Before: parent, After: approved, User: "alice"}).Request()
 	resp := check.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 	g.Expect(resp.Allowed).To(BeFalse())

@@ -71,7 +71,8 @@ func (v *Verb) annotate(
 ) (set *argo.ApplicationSet, made edits, err error) {
 	stored, form := storedIn(name)
 	err = retry.RetryOnConflict(contended, func() error {
-		if err := v.Objects.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: nameOf(name)}, stored); cluster.IsMissing(err) {
+		at := client.ObjectKey{Namespace: name.Namespace, Name: nameOf(name)}
+		if err := v.Objects.Get(ctx, at, stored); cluster.IsMissing(err) {
 			return live.NoSet(name.Namespace, name.Name)
 		} else if err != nil {
 			return err

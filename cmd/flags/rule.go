@@ -36,8 +36,8 @@ func (r *Rule) bind(f *pflag.FlagSet) {
 			"not start it, as many at a time as maxUpdate says; needs --release, and the permission to patch Applications, and "+
 			"to create, get and update the Lease NAME-start of --installation")
 	f.BoolVar(&r.Waves, "waves", false,
-		"parent Applications with the annotation "+settings.WavesAnnotation+" order their children, the Applications that Argo CD "+
-			"tracks as theirs; the API server has to ask about these")
+		"parent Applications with the annotation "+settings.WavesAnnotation+" order their children, the Applications that "+
+			"Argo CD tracks as theirs; the API server has to ask about these")
 	f.BoolVar(&r.MaxUpdate, "max-update", false,
 		"in enforce mode, let no more Applications of a step be under way at once than its maxUpdate says, whoever starts "+
 			"their syncs; stepgate keeps one ConfigMap for each ApplicationSet with a maxUpdate, and needs the permission to "+

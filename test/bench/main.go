@@ -93,8 +93,8 @@ func parse() (options, error) {
 	}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
 	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many "+
-		"Applications that Argo CD writes; 6: all Applications in one namespace; 7: Applications that Argo CD tracks, with waves and without (default "+
-		"1,2,3,4,6; with --quick all)",
+		"Applications that Argo CD writes; 6: all Applications in one namespace; 7: Applications that "+
+		"Argo CD tracks, with waves and without (default 1,2,3,4,6; with --quick all)",
 		numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")

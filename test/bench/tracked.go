@@ -12,7 +12,6 @@ import (
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/argo-cd/v3/common"
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,7 +62,8 @@ func tracked(ctx context.Context, s *suite) []goal {
 				sampled: sampled{name: name + " " + namespace, siblings: s.options.tracked, run: run}, readsSoFar: reads,
 			}
 		}
-		rows = append(rows, of("status", child("plain", 0), status), of("sync, a parent without waves", child("plain", 0), sync))
+		rows = append(rows, of("status", child("plain", 0), status),
+			of("sync, a parent without waves", child("plain", 0), sync))
 		if namespace == wavesOn {
 			last := of("sync, the last wave", child("ordered", mostWaves-1), sync)
 			// The children have just appeared: for a moment, others may.
@@ -73,13 +73,13 @@ func tracked(ctx context.Context, s *suite) []goal {
 	}
 	progress("%d Applications in each of two namespaces that Argo CD tracks", s.options.tracked)
 	e.measure(ctx, rows, 0)
-	s.out.Line("\nWrites of one of %d Applications that Argo CD tracks, in a namespace without waves and in one with them\n",
-		s.options.tracked)
+	s.out.Line("\nWrites of one of %d Applications that Argo CD tracks, in a namespace without waves and in one with "+
+		"them\n", s.options.tracked)
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "case\tsamples\tp50\tp99\treads\tAPI server CPU\t")
 	for _, r := range e.rows {
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%.1f\t%s\t\n", r.name, len(r.took), ms(r.p50()), ms(quantile(r.took, 0.99)),
-			r.reads, ms(r.cpu))
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%.1f\t%s\t\n", r.name, len(r.took), ms(r.p50()),
+			ms(quantile(r.took, 0.99)), r.reads, ms(r.cpu))
 	}
 	_ = table.Flush()
 	return nil
@@ -108,7 +108,7 @@ func (s *suite) children(ctx context.Context, namespace string) error {
 		}
 		name := child(parent, number)
 		add(name, map[string]string{
-			common.AnnotationKeyAppInstance: parent + ":" + argo.SchemeGroupVersion.Group + "/Application:" + namespace + "/" + name,
+			common.AnnotationKeyAppInstance: parent + ":argoproj.io/Application:" + namespace + "/" + name,
 			synccommon.AnnotationSyncWave:   strconv.Itoa(number % mostWaves),
 		})
 	}

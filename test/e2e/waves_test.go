@@ -69,10 +69,11 @@ func TestWaves(t *testing.T) {
 	about := report.Suite{
 		Name: "e2e-waves", Title: "a parent Application with eight children in four sync waves (`stepgate.io/waves`)",
 	}
-	chosen.run(t, about, []mode{off, waving}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+	modes := []mode{off, waving}
+	chosen.run(t, about, modes, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
 		s.out.Line("| what happens | stepgate | starts out of order | complete | time |\n|---|---|---|---|---|")
 		line, err := "e2e-waves: argocd="+s.argo.Version, error(nil)
-		for _, m := range []mode{off, waving} {
+		for _, m := range modes {
 			out, problem := s.playWaves(ctx, m)
 			line += fmt.Sprintf(" %s_out_of_order=%d", m, out)
 			switch {

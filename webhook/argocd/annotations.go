@@ -34,8 +34,8 @@ const (
 
 // known are the annotations that configure the gate, without their prefix. Another one is not let in.
 var known = sets.New(
-	"after", "approve", "approved", "approved-by", "bypass", "exclude", "max-failures", "max-update", "mode", "pause", "paused-by",
-	"pin", "require", "soak", "track", "verify", "waves",
+	"after", "approve", "approved", "approved-by", "bypass", "exclude", "max-failures", "max-update", "mode", "pause",
+	"paused-by", "pin", "require", "soak", "track", "verify", "waves",
 )
 
 // argoCDs are those of Argo CD that are let in.

@@ -68,7 +68,8 @@ func TestTheCacheKnowsWhatParentsOrder(t *testing.T) {
 		}
 		return 0
 	}).Should(Equal(policy.WaveStep(3)))
-	g.Expect(c.History(&set.ApplicationSet, 0, 0).Of("b").Step).To(Equal(policy.WaveStep(20)+1), "it has just left the later one")
+	g.Expect(c.History(&set.ApplicationSet, 0, 0).Of("b").Step).To(Equal(policy.WaveStep(20)+1),
+		"it has just left the later one")
 
 	parent = parent.DeepCopy()
 	delete(parent.Annotations, argocd.WavesAnnotation)

@@ -92,8 +92,8 @@ func (c *Creator) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case r := <-c.wanted:
-			log := log.WithValues("applicationset", r.set.Namespace+"/"+r.set.Name, "step", policy.StepNumber(r.v.Step), "template",
-				r.v.Template, "revision", LabelOf(r.what))
+			log := log.WithValues("applicationset", r.set.Namespace+"/"+r.set.Name, "step", policy.StepNumber(r.v.Step),
+				"template", r.v.Template, "revision", LabelOf(r.what))
 			if err := c.create(ctx, &r); err != nil {
 				log.Error(err, "AnalysisRun not created")
 				continue

@@ -67,8 +67,8 @@ func All() []Annotation {
 		{PinAnnotation, "", false, "`compared` or `candidate`", people, "Overrides `--pin`."},
 		{BypassAnnotation, "", false, "a time (RFC 3339), at most 24 h ahead, and a reason: `2026-11-21T18:00:00Z INC-1234`", people,
 			"Lets every sync through until then."},
-		{ExcludeAnnotation, "", false, "names of Applications, separated by commas without spaces, such a time and a reason: " +
-			"`dev-eu,dev-us 2026-11-21T18:00:00Z INC-1234`", people, "They hold nobody up until then."},
+		{ExcludeAnnotation, "", false, "names of Applications, separated by commas without spaces, such a time and a " +
+			"reason: `dev-eu,dev-us 2026-11-21T18:00:00Z INC-1234`", people, "They hold nobody up until then."},
 		{PauseAnnotation, "", false, "`all`, or numbers of steps, and perhaps a reason: `3,4: INC-1234`", people,
 			"Nothing new starts in these steps. Denials show the reason."},
 		{PausedByAnnotation, PauseAnnotation, false, "user and time", stepgate, "Says who has paused, and when."},
@@ -77,7 +77,8 @@ func All() []Annotation {
 		{ApproveAnnotation, "", false, "`all`, or numbers of steps such as `3,4`", people, "These steps wait for an approval."},
 		{ApprovedAnnotation, ApproveAnnotation, false, "`STEP@REVISION`, separated by commas", "approvers",
 			"Approves what the step is about to deploy. `stepgate approve` writes it."},
-		{ApprovedByAnnotation, ApproveAnnotation, false, "approval, user and time", stepgate, "Says who has approved, and when."},
+		{ApprovedByAnnotation, ApproveAnnotation, false, "approval, user and time", stepgate,
+			"Says who has approved, and when."},
 		{MaxFailuresAnnotation, "", false, "a number, or a share of the step such as `10%`", people,
 			"Once more Applications of a step have failed, no other one of it starts."},
 		{VerifyAnnotation, "", false, "`STEP=RESOURCE.GROUP/NAME`, separated by semicolons: `3=analysisruns.argoproj.io/smoke`", people,
