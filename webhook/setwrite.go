@@ -35,8 +35,8 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time, actor string) 
 	parent := req.Kind.Kind == "Application"
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "ApplicationSet" && !parent {
 		return nil, fmt.Errorf(
-			"stepgate judges ApplicationSets and Applications of argoproj.io here, not %.100s of %.100q: correct the rules of the "+
-				"webhook configuration", req.Kind.Kind, req.Kind.Group,
+			"stepgate judges ApplicationSets and Applications of argoproj.io here, not %.100s of %.100q: correct the rules "+
+				"of the webhook configuration", req.Kind.Kind, req.Kind.Group,
 		)
 	}
 	if req.SubResource != "" || req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {

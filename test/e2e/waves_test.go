@@ -187,7 +187,8 @@ func (s *suite) askAboutWaves(ctx context.Context, degraded string) (problem err
 		text, _ := command.CombinedOutput() // what it finds makes the exit code 1
 		fmt.Printf("$ stepgate %s\n%s\n", strings.Join(q.args, " "), text)
 		if !strings.Contains(string(text), q.want) {
-			problem = errors.Join(problem, fmt.Errorf("stepgate %s does not say %q: %s", strings.Join(q.args, " "), q.want, text))
+			asked := strings.Join(q.args, " ")
+			problem = errors.Join(problem, fmt.Errorf("stepgate %s does not say %q: %s", asked, q.want, text))
 		}
 	}
 	return problem
