@@ -302,8 +302,13 @@ func (c *Cache) Lending(namespace string, order types.UID) []types.NamespacedNam
 		}
 		sets, _ := s.sets.ByIndex(lendsIndex, string(order))
 		for _, object := range sets {
-			if set, ok := object.(*setProjection); ok {
-				names = append(names, types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+			set, ok := object.(*setProjection)
+			if !ok {
+				continue
+			}
+			name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+			if !slices.Contains(names, name) { // it may have been created again
+				names = append(names, name)
 			}
 		}
 	}

@@ -130,6 +130,13 @@ func (r *Reader) Known(set *policy.ApplicationSet) []policy.Sibling { return r.k
 // Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
 // controls no Application of that name. Of one that counts in the order of a parent, it reads the ApplicationSet as well.
 func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error) {
+	return r.application(ctx, set, nil, name)
+}
+
+// application is Application, where some ApplicationSets have been read.
+func (r *Reader) application(
+	ctx context.Context, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, name string,
+) (*argocd.Projection, error) {
 	app, err := r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
 	switch {
 	case err != nil || app == nil:
@@ -138,6 +145,8 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 		return app, nil
 	case !set.Parent() || !app.Controlled():
 		return nil, nil
+	case lenders[string(app.Owner)] != nil:
+		return lenders[string(app.Owner)].Lend(app), nil
 	}
 	lender, err := r.ApplicationSet(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Set})
 	if err != nil || lender == nil || lender.UID != string(app.Owner) || !lender.Lends(types.UID(set.UID)) {
@@ -250,7 +259,7 @@ func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*ar
 			outdated = append(outdated, v.Name)
 		}
 	}
-	anew, err := r.gets(ctx, set, outdated)
+	anew, err := r.gets(ctx, set, lenders, outdated)
 	return append(current, anew...), err
 }
 
@@ -304,7 +313,7 @@ func (r *Reader) Current(
 	if exact {
 		outdated = append(outdated, unlisted(versions, set, step)...)
 	}
-	anew, err := r.read(ctx, set, outdated)
+	anew, err := r.read(ctx, set, lenders, outdated)
 	return append(current, anew...), err
 }
 
@@ -383,8 +392,10 @@ func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string
 }
 
 // read reads Applications live, and gives them their steps.
-func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
-	found, err := r.gets(ctx, set, names)
+func (r *Reader) read(
+	ctx context.Context, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, names []string,
+) ([]policy.Sibling, error) {
+	found, err := r.gets(ctx, set, lenders, names)
 	if err != nil {
 		return nil, err
 	}
@@ -396,13 +407,15 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 }
 
 // gets reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
-func (r *Reader) gets(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*argocd.Projection, error) {
+func (r *Reader) gets(
+	ctx context.Context, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, names []string,
+) ([]*argocd.Projection, error) {
 	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.Application(ctx, set, name) })
+			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.application(ctx, set, lenders, name) })
 			return err
 		})
 	}
