@@ -25,7 +25,8 @@ type Child struct {
 
 // childOf is what an ApplicationSet is to its parent by Argo CD's tracking; nil if it has none.
 func childOf(set *argo.ApplicationSet) *Child {
-	name := parentOf("ApplicationSet", set.Namespace, set.Name, set.Labels, set.Annotations[common.AnnotationKeyAppInstance])
+	tracking := set.Annotations[common.AnnotationKeyAppInstance]
+	name := parentOf("ApplicationSet", set.Namespace, set.Name, set.Labels, tracking)
 	if name == "" {
 		return nil
 	}
@@ -35,9 +36,9 @@ func childOf(set *argo.ApplicationSet) *Child {
 	}
 }
 
-// Counts is how the Applications of an ApplicationSet count in the order of its parent: as itself. It is nil where it has
-// no parent, and where it gives an order of its own: that is then the only one of its Applications, and no other order
-// waits for them.
+// Counts is how the Applications of an ApplicationSet count in the order of its parent: as itself. It is nil where it
+// has no parent, and where it gives an order of its own: its Applications are then no members of its parent's order,
+// which neither holds them up nor waits for them.
 func (s *ApplicationSet) Counts() *Child {
 	if s.Ordered() {
 		return nil
@@ -58,8 +59,8 @@ func (s *ApplicationSet) Lend(p *Projection) *Projection {
 	return &lent
 }
 
-// Labels are labels of an Application with the sync wave of its ApplicationSet in place of its own. The map that is given
-// does not change.
+// Labels are labels of an Application with the sync wave of its ApplicationSet in place of its own. The map that is
+// given does not change.
 func (c *Child) Labels(labels map[string]string) map[string]string {
 	switch {
 	case labels[policy.WaveLabel] == c.Wave:

@@ -15,9 +15,10 @@ import (
 )
 
 // parentOf is the name of the Application that deploys an object of Argo CD of a kind, in its namespace, by Argo CD's
-// tracking; empty where none does. The annotation counts, unless it was copied from another object; else the label does. The parent of an
-// Application of another namespace than Argo CD's is NAMESPACE_NAME there: GetAppName and ParseAppInstanceValue of argo-cd
-// v3.5.7, util/argo/resource_tracking.go, and InstanceName of pkg/apis/application/v1alpha1/types.go.
+// tracking; empty where none does. The annotation counts, unless it was copied from another object; else the label does.
+// The parent of an Application of another namespace than Argo CD's is NAMESPACE_NAME there: GetAppName and
+// ParseAppInstanceValue of argo-cd v3.5.7, util/argo/resource_tracking.go, and InstanceName of
+// pkg/apis/application/v1alpha1/types.go.
 func parentOf(kind, namespace, name string, labels map[string]string, tracking string) string {
 	parent, copied := labels[common.LabelKeyAppInstance], true
 	if by, what, is := strings.Cut(tracking, ":argoproj.io/"+kind+":"); is && what == namespace+"/"+name {

@@ -46,7 +46,8 @@ type Live interface {
 
 // Known gives objects as last watched, without a read; they may be out of date.
 type Known interface {
-	// Owned returns the Applications that an ApplicationSet controls, or the members of the order that a parent gives. The caller owns the slice, not its elements.
+	// Owned returns the Applications that an ApplicationSet controls, or the members of the order that a parent gives. The
+	// caller owns the slice, not its elements.
 	Owned(owner types.UID) []*argocd.Projection
 	// Lent are Applications of an ApplicationSet as members of the order of its parent.
 	Lent(set *argocd.ApplicationSet, apps []*argocd.Projection) []*argocd.Projection
@@ -183,8 +184,8 @@ func (r *Reader) lenders(
 	return all, nil
 }
 
-// lending are the ApplicationSets that control listed Applications, and whose Applications may be members of the order of
-// a parent: those of which that is known, and those that are not known.
+// lending are the ApplicationSets that control listed Applications, and whose Applications may be members of the order
+// of a parent: those of which that is known, and those that are not known.
 func (r *Reader) lending(set *policy.ApplicationSet, versions []Version) (names []types.NamespacedName) {
 	if !set.Parent() {
 		return nil

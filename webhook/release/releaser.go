@@ -207,7 +207,8 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 // denied, and nobody else would ask for it soon.
 func (r *Releaser) letGo(name types.NamespacedName) {
 	app, alone := argocd.IsAlone(name)
-	if p := r.known.Application(app); alone && p != nil && !p.Controlled() && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
+	p := r.known.Application(app)
+	if alone && p != nil && !p.Controlled() && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
 		r.refresh.ask(name, app, turnHasCome, p.Application.ReconciledAt)
 	}
 }
