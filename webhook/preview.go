@@ -105,11 +105,19 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 	j := p.course.Judge
 	for _, owner := range w.Owners {
 		set, err := j.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
-		if err != nil || set == nil || set.UID != string(owner.UID) || set.Namespace+"/"+set.Name != name {
+		if err != nil || set == nil || set.UID != string(owner.UID) {
+			continue
+		}
+		w := w
+		if child := set.Counts(); child != nil && set.Namespace+"/"+child.Set == name {
+			w = w.Lent(set)
+			set, err = j.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: set.Namespace, Name: child.Set})
+		}
+		if err != nil || set == nil || set.Namespace+"/"+set.Name != name {
 			continue
 		}
 		s := j.Parser.OfWrite(set, w.Claim())
-		w := w.Under(s.Mode)
+		w = w.Under(s.Mode)
 		after, _ := j.After(w, set, s)
 		in := j.Input(w, &set.ApplicationSet, s, after)
 		in.History = j.History(w, &set.ApplicationSet)

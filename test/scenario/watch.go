@@ -124,6 +124,15 @@ func (w Watched) Owned(owner types.UID) []*argocd.Projection {
 			all = append(all, p)
 		}
 	}
+	for _, object := range w.Cluster.Sets {
+		set := argocd.NewApplicationSet(object)
+		if !set.Lends(owner) {
+			continue
+		}
+		for _, p := range w.Owned(types.UID(set.UID)) {
+			all = append(all, set.Lend(p))
+		}
+	}
 	return all
 }
 

@@ -19,6 +19,8 @@ import (
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations Annotations
+	// Child is what it is to its parent; nil if it has none. Counts says what that means for its Applications.
+	Child *Child
 	// MaxUpdate has the maxUpdate of each 0-based step that has one, for AtOnce. The gate does not count, but what stepgate starts by
 	// itself keeps to it.
 	MaxUpdate map[int]*intstr.IntOrString
@@ -34,7 +36,7 @@ type ApplicationSet struct {
 // NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
 func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	projected := &ApplicationSet{
-		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations),
+		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations), Child: childOf(set),
 		Labels: set.Labels, Subscriptions: readSubscriptions(set.Annotations),
 	}
 	if policy := set.Spec.SyncPolicy; policy != nil && policy.ApplicationsSync != nil {

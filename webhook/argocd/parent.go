@@ -14,16 +14,14 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// trackedAs is what the annotation of Argo CD's tracking says of an Application, after the name of its parent.
-const trackedAs = ":argoproj.io/Application:"
-
-// parentOf is the name of the Application that deploys another one, in its namespace, by Argo CD's tracking; empty where
-// none does. The annotation counts, unless it was copied from another object; else the label does. The parent of an
-// Application of another namespace than Argo CD's is NAMESPACE_NAME there: GetAppName and ParseAppInstanceValue of argo-cd
-// v3.5.7, util/argo/resource_tracking.go, and InstanceName of pkg/apis/application/v1alpha1/types.go.
-func parentOf(namespace, name string, labels map[string]string, tracking string) string {
+// parentOf is the name of the Application that deploys an object of Argo CD of a kind, in its namespace, by Argo CD's
+// tracking; empty where none does. The annotation counts, unless it was copied from another object; else the label does.
+// The parent of an Application of another namespace than Argo CD's is NAMESPACE_NAME there: GetAppName and
+// ParseAppInstanceValue of argo-cd v3.5.7, util/argo/resource_tracking.go, and InstanceName of
+// pkg/apis/application/v1alpha1/types.go.
+func parentOf(kind, namespace, name string, labels map[string]string, tracking string) string {
 	parent, copied := labels[common.LabelKeyAppInstance], true
-	if by, what, is := strings.Cut(tracking, trackedAs); is && what == namespace+"/"+name {
+	if by, what, is := strings.Cut(tracking, ":argoproj.io/"+kind+":"); is && what == namespace+"/"+name {
 		parent, copied = by, false
 	}
 	if in, rest, elsewhere := strings.Cut(parent, "_"); elsewhere {
@@ -42,8 +40,14 @@ func parentOf(namespace, name string, labels map[string]string, tracking string)
 // of its parent: one that was created again has the same.
 func UIDOfParent(namespace, name string) types.UID {
 	sum := sha256.Sum256([]byte(namespace + "/" + name))
-	return types.UID("waves-" + hex.EncodeToString(sum[:16]))
+	return types.UID(orderUID + hex.EncodeToString(sum[:16]))
 }
+
+// orderUID begins every UIDOfParent.
+const orderUID = "waves-"
+
+// IsOrder reports whether a UID is that of an order that a parent Application may give.
+func IsOrder(uid types.UID) bool { return strings.HasPrefix(string(uid), orderUID) }
 
 // waves is the order that a parent Application gives its children; nil unless its annotation asks for one.
 func waves(app *argo.Application, annotations Annotations) *ApplicationSet {

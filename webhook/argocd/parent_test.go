@@ -176,3 +176,96 @@ func TestWavesOfAnApplicationSet(t *testing.T) {
 	g.Expect(deniedStep(`admission webhook "operation.stepgate.io" denied the request: wave -3 of ApplicationSet a/b may not`)).
 		To(Equal(policy.WaveStep(-3)))
 }
+
+// TestChildren looks for what an ApplicationSet is to its parent.
+func TestChildren(t *testing.T) {
+	for name, tc := range map[string]struct {
+		label, tracking, wave string
+		edit                  func(*argo.ApplicationSet)
+		want                  *Child
+		orders                bool
+	}{
+		"no parent":      {wave: "3"},
+		"the label":      {label: "platform", wave: "3", want: &Child{Set: "platform", Wave: "3"}},
+		"the annotation": {tracking: "platform:argoproj.io/ApplicationSet:argocd/set", want: &Child{Set: "platform"}},
+		"wave 0":         {label: "platform", wave: "0", want: &Child{Set: "platform"}},
+		"no number":      {label: "platform", wave: "ten", want: &Child{Set: "platform"}},
+		"an Application": {tracking: "platform:argoproj.io/Application:argocd/set"},
+		"copied":         {tracking: "platform:argoproj.io/ApplicationSet:argocd/other"},
+		"its own name":   {label: "set"},
+		"a parent of its own namespace": {
+			tracking: "argocd_platform:argoproj.io/ApplicationSet:argocd/set", want: &Child{Set: "platform"},
+		},
+		"a parent of another namespace": {label: "team_platform"},
+		"it has waves": {
+			label: "platform", wave: "3", want: &Child{Set: "platform", Wave: "3"}, orders: true,
+			edit: func(set *argo.ApplicationSet) { set.Annotations[WavesAnnotation] = "true" },
+		},
+		"it has RollingSync": {
+			label: "platform", want: &Child{Set: "platform"}, orders: true,
+			edit: func(set *argo.ApplicationSet) {
+				set.Spec.Strategy = &argo.ApplicationSetStrategy{
+					Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{Steps: []argo.ApplicationSetRolloutStep{{}}},
+				}
+			},
+		},
+		"it has RollingSync without steps": {
+			label: "platform", want: &Child{Set: "platform"},
+			edit: func(set *argo.ApplicationSet) {
+				set.Spec.Strategy = &argo.ApplicationSetStrategy{
+					Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			object := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "argocd", Name: "set", Labels: map[string]string{}, Annotations: map[string]string{},
+			}}
+			for key, text := range map[string]string{
+				common.AnnotationKeyAppInstance: tc.tracking, synccommon.AnnotationSyncWave: tc.wave,
+			} {
+				if text != "" {
+					object.Annotations[key] = text
+				}
+			}
+			if tc.label != "" {
+				object.Labels[common.LabelKeyAppInstance] = tc.label
+			}
+			if tc.edit != nil {
+				tc.edit(object)
+			}
+			if tc.want != nil {
+				tc.want.Owner, tc.want.Set = UIDOfParent("argocd", tc.want.Set), policy.NameOfParent(tc.want.Set)
+			}
+			set := NewApplicationSet(object)
+			g.Expect(set.Child).To(Equal(tc.want))
+			if tc.orders {
+				tc.want = nil
+			}
+			g.Expect(set.Counts()).To(Equal(tc.want))
+			g.Expect(set.Lends(UIDOfParent("argocd", "platform"))).To(Equal(tc.want != nil))
+			g.Expect(set.Lends(UIDOfParent("argocd", "other"))).To(BeFalse())
+		})
+	}
+}
+
+// TestLabelsOfAChild: the wave is that of the ApplicationSet, and what is given stays as it is.
+func TestLabelsOfAChild(t *testing.T) {
+	g := NewWithT(t)
+	in := func(wave string) *Child { return &Child{Wave: wave} }
+	given := map[string]string{"env": "dev", policy.WaveLabel: "9"}
+	g.Expect(in("3").Labels(given)).To(Equal(map[string]string{"env": "dev", policy.WaveLabel: "3"}))
+	g.Expect(in("").Labels(given)).To(Equal(map[string]string{"env": "dev"}))
+	g.Expect(given).To(Equal(map[string]string{"env": "dev", policy.WaveLabel: "9"}))
+	g.Expect(in("3").Labels(nil)).To(Equal(map[string]string{policy.WaveLabel: "3"}))
+	g.Expect(in("").Labels(nil)).To(BeNil())
+
+	created := in("3").Target(policy.Target{})
+	g.Expect(created.OldLabels).To(BeNil(), "it is being created")
+	changed := in("3").Target(policy.Target{OldLabels: map[string]string{}})
+	g.Expect(changed.OldLabels).To(Equal(map[string]string{policy.WaveLabel: "3"}))
+	g.Expect(IsOrder(UIDOfParent("argocd", "platform"))).To(BeTrue())
+	g.Expect(IsOrder("ce5e3f2a-77a1-4f3c-9d4e-2f0f3f1f6a10")).To(BeFalse())
+}

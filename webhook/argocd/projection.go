@@ -23,6 +23,9 @@ type Projection struct {
 	// those of the order that its parent may give (policy.NameOfParent); empty if it has no parent.
 	Owner types.UID
 	Set   string
+	// Lender is the ApplicationSet that controls it, where it stands as a member of the order of that one's parent; else
+	// nil. Only ApplicationSet.Lend sets it.
+	Lender *ApplicationSet
 	// Waves is the order that it gives its own children; nil if it gives none.
 	Waves *ApplicationSet
 	// Annotations are those that configure the gate.
@@ -116,7 +119,8 @@ func OwnerOf(app metav1.Object) (uid types.UID, set string) {
 		return owner.UID, owner.Name
 	}
 	namespace := app.GetNamespace()
-	name := parentOf(namespace, app.GetName(), app.GetLabels(), app.GetAnnotations()[common.AnnotationKeyAppInstance])
+	tracking := app.GetAnnotations()[common.AnnotationKeyAppInstance]
+	name := parentOf("Application", namespace, app.GetName(), app.GetLabels(), tracking)
 	if name == "" {
 		return "", ""
 	}

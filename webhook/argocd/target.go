@@ -127,7 +127,7 @@ func Owners(apps ...*Application) []metav1.OwnerReference {
 // parent is the parent of an Application in the form of an owner reference; nil if it has none.
 func (a *Application) parent() *metav1.OwnerReference {
 	m := &a.Metadata
-	name := parentOf(m.Namespace, m.Name, m.Labels, m.Annotations.Text(common.AnnotationKeyAppInstance))
+	name := parentOf("Application", m.Namespace, m.Name, m.Labels, m.Annotations.Text(common.AnnotationKeyAppInstance))
 	if name == "" {
 		return nil
 	}

@@ -42,7 +42,9 @@ func (c *Cache) followed(names ...types.NamespacedName) {
 			sets, _ := s.sets.ByIndex(afterIndex, name.String())
 			for _, o := range sets {
 				if set, ok := o.(*setProjection); ok {
-					c.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+					for _, key := range append(orderOf(set.set), types.NamespacedName{Namespace: set.Namespace, Name: set.Name}) {
+						c.changed(key)
+					}
 				}
 			}
 		}

@@ -39,6 +39,10 @@ type Watch interface {
 	// Reached waits until everything up to a resourceVersion is known. It is an error if that cannot be told, if the watch
 	// gives nothing for watchSilence, or when ctx is done.
 	Reached(ctx context.Context, resourceVersion string) error
+	// Lending returns the ApplicationSets of a namespace whose Applications may be members of the order of a parent: those
+	// of which that is known, and those that control a known Application and are not known themselves, which another watch
+	// has to give.
+	Lending(namespace string, order types.UID) []types.NamespacedName
 }
 
 // Barrier proves that the watch has seen everything that was written before a moment, whatever the number of

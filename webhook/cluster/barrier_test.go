@@ -66,6 +66,9 @@ type arriving struct {
 // Newest is where it is.
 func (a arriving) Newest() string { return a.newest }
 
+// Lending knows of none.
+func (a arriving) Lending(string, types.UID) []types.NamespacedName { return nil }
+
 // Reached waits.
 func (a arriving) Reached(ctx context.Context, version string) error {
 	after, known := a.reached[version]
@@ -197,6 +200,9 @@ func (q *quiet) Newest() string { return q.newest }
 
 // Reached ends at once.
 func (q *quiet) Reached(context.Context, string) error { return errSilent }
+
+// Lending knows of none.
+func (q *quiet) Lending(string, types.UID) []types.NamespacedName { return nil }
 
 // TestABarrierIsTriedAgainWhenTheWatchGivesWhatItOwes, and not only after its rest.
 func TestABarrierIsTriedAgainWhenTheWatchGivesWhatItOwes(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	ownerIndex = "owner"
 	wavesIndex = "waves"
 	afterIndex = "after"
+	uidIndex   = "uid"
+	lendsIndex = "lends"
 	aloneIndex = "alone"
 )
 
@@ -55,7 +57,9 @@ func NewCache(sources ...Source) *Cache {
 				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, afterIndex: after,
 				aloneIndex: followsAlone, wavesIndex: givesOrder,
 			}),
-			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), cache.Indexers{afterIndex: after}),
+			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), cache.Indexers{
+				afterIndex: after, uidIndex: uid, lendsIndex: lends,
+			}),
 		})
 	}
 	return c
@@ -78,6 +82,22 @@ func owner(object any) (owners []string, err error) {
 func givesOrder(object any) ([]string, error) {
 	if p, ok := object.(*argocd.Projection); ok && p.Waves != nil {
 		return []string{wavesIndex}, nil
+	}
+	return nil, nil
+}
+
+// uid indexes ApplicationSets by their UID.
+func uid(object any) ([]string, error) {
+	if set, ok := object.(*setProjection); ok {
+		return []string{string(set.UID)}, nil
+	}
+	return nil, nil
+}
+
+// lends indexes ApplicationSets by the order in which their Applications count, if that is not their own.
+func lends(object any) ([]string, error) {
+	if set, ok := object.(*setProjection); ok && set.set.Counts() != nil {
+		return []string{string(set.set.Child.Owner)}, nil
 	}
 	return nil, nil
 }
@@ -119,32 +139,57 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 	})
 }
 
-// order keeps the steps of the children of a parent that gives an order.
+// order keeps the steps of the children of a parent that gives an order. Where that begins or ends, it tells of the
+// ApplicationSets whose Applications count there.
 func (c *Cache) order(was, p *argocd.Projection, is event) {
+	gave, gives := was != nil && was.Waves != nil, p.Waves != nil && is != gone
 	switch {
-	case p.Waves != nil && is != gone:
+	case gives:
 		c.KeepSteps(&p.Waves.ApplicationSet)
 	case p.Waves != nil:
 		c.ForgetSteps(&p.Waves.ApplicationSet)
-	case was != nil && was.Waves != nil:
+	case gave:
 		c.ForgetSteps(&was.Waves.ApplicationSet)
+	}
+	if gave == gives && is != gone {
+		return
+	}
+	for _, set := range c.Lenders(argocd.UIDOfParent(p.Namespace, p.Name)) {
+		c.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 	}
 }
 
 // look tells of everything whose syncs a change of an Application may concern. It may have been of somebody else before.
 func (c *Cache) look(was, p *argocd.Projection) {
-	keys := p.Keys()
+	keys := c.keys(p)
 	for _, key := range keys {
 		c.changed(key)
 	}
 	if was == nil {
 		return
 	}
-	for _, key := range was.Keys() {
+	for _, key := range c.keys(was) {
 		if !slices.Contains(keys, key) {
 			c.changed(key)
 		}
 	}
+}
+
+// keys are those of an Application, and that of the order of its ApplicationSet's parent.
+func (c *Cache) keys(p *argocd.Projection) []types.NamespacedName {
+	keys := p.Keys()
+	if lender := c.lender(Owner{p.Namespace, p.Owner}); lender != nil {
+		keys = append(keys, orderOf(lender)...)
+	}
+	return keys
+}
+
+// orderOf is the key of the order in which the Applications of an ApplicationSet count; none if it is its own.
+func orderOf(set *argocd.ApplicationSet) []types.NamespacedName {
+	if child := set.Counts(); child != nil {
+		return []types.NamespacedName{{Namespace: set.Namespace, Name: child.Set}}
+	}
+	return nil
 }
 
 // sets handles the events of ApplicationSets.
@@ -153,14 +198,23 @@ func (c *Cache) sets() cache.ResourceEventHandler {
 		if set, ok := object.(*setProjection); ok {
 			if is == gone {
 				c.ForgetSteps(&set.set.ApplicationSet)
+				c.Unlend(set.set)
 			} else {
 				c.KeepSteps(&set.set.ApplicationSet)
+				c.Lend(set.set, is == listed)
 			}
-			if was, ok := before.(*setProjection); ok && is == changed && set.pass.Ended(was.pass) {
+			was, ok := before.(*setProjection)
+			if ok && is == changed && set.pass.Ended(was.pass) {
 				c.PassEnded(OwnerOf(&set.set.ApplicationSet), set.ResourceVersion)
 			}
 			name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
-			c.changed(name)
+			orders := orderOf(set.set)
+			if ok && !slices.Equal(orderOf(was.set), orders) {
+				orders = append(orders, orderOf(was.set)...)
+			}
+			for _, key := range append(orders, name) {
+				c.changed(key)
+			}
 			c.followed(name)
 		}
 	})
@@ -201,8 +255,18 @@ func (c *Cache) Watched() []Watched {
 	return all
 }
 
-// Owned returns the Applications that an ApplicationSet controls, as last watched.
+// Owned returns the Applications that an ApplicationSet controls, or the members of the order that a parent gives, as
+// last watched.
 func (c *Cache) Owned(owner types.UID) []*argocd.Projection {
+	known := c.owned(owner)
+	for _, set := range c.Lenders(owner) {
+		known = append(known, c.Lent(set, c.owned(types.UID(set.UID)))...)
+	}
+	return known
+}
+
+// owned returns the Applications that have an owner.
+func (c *Cache) owned(owner types.UID) []*argocd.Projection {
 	var known []*argocd.Projection
 	for _, s := range c.stores {
 		objects, err := s.applications.ByIndex(ownerIndex, string(owner))
@@ -217,6 +281,38 @@ func (c *Cache) Owned(owner types.UID) []*argocd.Projection {
 		}
 	}
 	return known
+}
+
+// Lending implements Watch. An ApplicationSet that becomes known meanwhile is in one of the two indexes.
+func (c *Cache) Lending(namespace string, order types.UID) []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, s := range c.stores {
+		for _, owner := range s.applications.ListIndexFuncValues(ownerIndex) {
+			if known, _ := s.sets.IndexKeys(uidIndex, owner); len(known) > 0 || argocd.IsOrder(types.UID(owner)) {
+				continue
+			}
+			apps, _ := s.applications.ByIndex(ownerIndex, owner) // there is such an index
+			for _, object := range apps {
+				p, ok := object.(*argocd.Projection)
+				if ok && p.Namespace == namespace && p.Controlled() && string(p.Owner) == owner {
+					names = append(names, types.NamespacedName{Namespace: namespace, Name: p.Set})
+					break
+				}
+			}
+		}
+		sets, _ := s.sets.ByIndex(lendsIndex, string(order))
+		for _, object := range sets {
+			set, ok := object.(*setProjection)
+			if !ok {
+				continue
+			}
+			name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+			if !slices.Contains(names, name) { // it may have been created again
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Count is how many Applications a namespace has, as last watched.

@@ -62,8 +62,11 @@ func (f *family) put(o *member, a *policy.Application) (from int, moved bool) {
 	return before.Step, moved
 }
 
-// replace puts a member that knows more in the place of one, if that is still there.
+// replace puts a member that knows more in the place of one, if that is still there. A family of nobody has none.
 func (f *family) replace(o, next *member) {
+	if f == nil {
+		return
+	}
 	if i, is := f.names[o.name]; is && f.members[i] == o {
 		f.unshareArrays()
 		f.members[i] = next

@@ -28,6 +28,10 @@ type Histories struct {
 	position uint64
 	apps     map[types.UID]*member
 	families map[Owner]*family
+	// lenders are the ApplicationSets whose Applications count in the order of a parent, and lent are these Applications
+	// as members of that.
+	lenders map[Owner]*argocd.ApplicationSet
+	lent    map[types.UID]*member
 	// versions are the resourceVersions up to which the events of the Applications of a namespace were seen. Those of a
 	// list come in any order, and do not count.
 	versions map[string]string
@@ -39,6 +43,7 @@ type Histories struct {
 func NewHistories(clock clock.PassiveClock) *Histories {
 	return &Histories{
 		clock: clock, apps: map[types.UID]*member{}, families: map[Owner]*family{}, versions: map[string]string{},
+		lenders: map[Owner]*argocd.ApplicationSet{}, lent: map[types.UID]*member{},
 	}
 }
 
@@ -67,12 +72,25 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 		e.Kept = s.kept(p)
 	}
 	record, respecified := before.known().Next(p, e)
-	o := &member{
-		name: p.Name, uid: p.UID, version: p.ResourceVersion, owner: Owner{p.Namespace, p.Owner}, Record: record,
-		labels: p.Application.Labels,
-	}
-	o.relabel(before, e.At)
+	o := newMember(p, Owner{p.Namespace, p.Owner}, record)
 	s.apps[p.UID] = o
+	c := change{at: e.At, appeared: e.Appeared, record: before.known(), respecified: respecified}
+	s.place(o, before, c)
+	s.lendOut(o, c)
+}
+
+// change is what has happened to an Application.
+type change struct {
+	// at is the time of now, and appeared when one has appeared that was not seen before; zero if it may have been there.
+	at, appeared time.Time
+	// record is what was known before, and respecified is the answer of history.Record.Next.
+	record      *history.Record
+	respecified bool
+}
+
+// place puts an Application into the family of its owner. before is what it was. The caller holds the lock.
+func (s *Histories) place(o, before *member, c change) {
+	o.relabel(before, c.at)
 	adopted := before != nil && before.owner != o.owner
 	if adopted {
 		s.disown(before)
@@ -81,20 +99,20 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 		return
 	}
 	f := s.family(o.owner)
-	from, moved := f.put(o, &p.Application)
-	o.leave(before, from, moved, e.At)
-	if before == nil && !e.Appeared.IsZero() {
-		o.left, o.leftAt = f.siblings[f.names[o.name]].RecordedStep, e.Appeared // it may have been created again
+	from, moved := f.put(o, &o.p.Application)
+	o.leave(before, from, moved, c.at)
+	if before == nil && !c.appeared.IsZero() {
+		o.left, o.leftAt = f.siblings[f.names[o.name]].RecordedStep, c.appeared // it may have been created again
 	}
 	switch {
 	case moved || adopted:
-		f.joined = e.At
+		f.joined = c.at
 	case before == nil:
-		f.joined = later(f.joined, e.Appeared)
+		f.joined = later(f.joined, c.appeared)
 	}
-	if since, _, _ := record.ContentSince(p.Content); respecified {
-		f.respecified, f.respecifiedAt = later(f.respecified, since), p.ResourceVersion
-		if before.known().Around() != p.Content.Around {
+	if since, _, _ := o.Record.ContentSince(o.p.Content); c.respecified {
+		f.respecified, f.respecifiedAt = later(f.respecified, since), o.version
+		if c.record.Around() != o.p.Content.Around {
 			f.around = later(f.around, since)
 		}
 	}
@@ -102,8 +120,10 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 
 // member is an Application that was seen: its record, and where it belongs.
 type member struct {
-	name string
-	uid  types.UID
+	// p is what was seen. That of a member that is lent is made of the one that was.
+	p, of *argocd.Projection
+	name  string
+	uid   types.UID
 	// version is the resourceVersion at which it was last seen.
 	version string
 	owner   Owner
@@ -115,6 +135,13 @@ type member struct {
 	// labels are those that it has, and relabelledAt is when they were last seen to change; zero if they were not.
 	labels       map[string]string
 	relabelledAt time.Time
+}
+
+func newMember(p *argocd.Projection, owner Owner, record *history.Record) *member {
+	return &member{
+		p: p, name: p.Name, uid: p.UID, version: p.ResourceVersion, owner: owner, Record: record,
+		labels: p.Application.Labels,
+	}
 }
 
 // leave remembers the step that the Application has come from, if it has moved now, beside those that it has left a
@@ -189,6 +216,7 @@ func (s *Histories) Forget(p *argocd.Projection) {
 	if o := s.apps[p.UID]; o != nil {
 		s.disown(o)
 		delete(s.apps, p.UID)
+		s.takeBack(p.UID)
 	}
 }
 

@@ -46,8 +46,12 @@ func (s *Histories) Follow(p *argocd.Projection, k *history.Kept) {
 	next := *o
 	next.Record = o.Follow(k, p, s.clock.Now())
 	s.apps[p.UID] = &next
-	if f := s.families[o.owner]; f != nil {
-		f.replace(o, &next)
+	s.families[o.owner].replace(o, &next)
+	if lent := s.lent[p.UID]; lent != nil {
+		again := *lent
+		again.Record = next.Record
+		s.lent[p.UID] = &again
+		s.families[lent.owner].replace(lent, &again)
 	}
 }
 

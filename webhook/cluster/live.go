@@ -182,9 +182,9 @@ func (s *APIServer) list(ctx context.Context, kind, namespace string, options me
 	versions := make([]Version, 0, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
-		owner, _ := argocd.OwnerOf(item)
+		owner, set := argocd.OwnerOf(item)
 		versions = append(versions, Version{
-			Name: item.Name, UID: item.UID, Owner: owner, ResourceVersion: item.ResourceVersion,
+			Name: item.Name, UID: item.UID, Owner: owner, Set: set, ResourceVersion: item.ResourceVersion,
 			Labels: argocd.Labels(item.Labels, item.Annotations),
 		})
 	}

@@ -226,7 +226,7 @@ func TestVersionsTellOwnerAndLabels(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	slices.SortFunc(versions, func(a, b cluster.Version) int { return len(a.Name) - len(b.Name) })
 	g.Expect(versions).To(Equal([]cluster.Version{
-		{Name: "dev", UID: "u-dev", Owner: "u-set", ResourceVersion: "7", Labels: map[string]string{"env": "dev"}},
+		{Name: "dev", UID: "u-dev", Owner: "u-set", Set: "guestbook", ResourceVersion: "7", Labels: map[string]string{"env": "dev"}},
 		{Name: "alone", UID: "u-alone", ResourceVersion: "8"},
 	}))
 }

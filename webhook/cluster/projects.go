@@ -116,9 +116,15 @@ func (c *Cache) projectChanged(object any) {
 			if !ok || p.Set == "" || p.Project != project.Name {
 				continue
 			}
-			if set := (types.NamespacedName{Namespace: p.Namespace, Name: p.Set}); !told[set] {
-				told[set] = true
-				c.changed(set)
+			keys := []types.NamespacedName{{Namespace: p.Namespace, Name: p.Set}}
+			if lender := c.lender(Owner{p.Namespace, p.Owner}); lender != nil {
+				keys = append(keys, orderOf(lender)...)
+			}
+			for _, key := range keys {
+				if !told[key] {
+					told[key] = true
+					c.changed(key)
+				}
 			}
 		}
 	}

@@ -23,8 +23,10 @@ const maxConcurrentGets = 8
 
 // Version is the metadata of one live Application or ApplicationSet.
 type Version struct {
-	Name            string
-	UID, Owner      types.UID
+	Name       string
+	UID, Owner types.UID
+	// Set is Projection.Set of an Application.
+	Set             string
 	ResourceVersion string
 	Labels          map[string]string
 }
@@ -44,8 +46,11 @@ type Live interface {
 
 // Known gives objects as last watched, without a read; they may be out of date.
 type Known interface {
-	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, not its elements.
+	// Owned returns the Applications that an ApplicationSet controls, or the members of the order that a parent gives. The
+	// caller owns the slice, not its elements.
 	Owned(owner types.UID) []*argocd.Projection
+	// Lent are Applications of an ApplicationSet as members of the order of its parent.
+	Lent(set *argocd.ApplicationSet, apps []*argocd.Projection) []*argocd.Projection
 	// Siblings returns those of its namespace with their steps. Callers share the slice. It may be a
 	// moment older than Owned.
 	Siblings(set *policy.ApplicationSet) []policy.Sibling
@@ -124,13 +129,98 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 func (r *Reader) Known(set *policy.ApplicationSet) []policy.Sibling { return r.known.Siblings(set) }
 
 // Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
-// controls no Application of that name.
+// controls no Application of that name. Of one that counts in the order of a parent, it reads the ApplicationSet as well.
 func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error) {
+	return r.application(ctx, set, nil, name)
+}
+
+// application is Application, where some ApplicationSets have been read.
+func (r *Reader) application(
+	ctx context.Context, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, name string,
+) (*argocd.Projection, error) {
 	app, err := r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
-	if err != nil || app == nil || string(app.Owner) != set.UID {
+	switch {
+	case err != nil || app == nil:
+		return nil, err
+	case string(app.Owner) == set.UID:
+		return app, nil
+	case !set.Parent() || !app.Controlled():
+		return nil, nil
+	case lenders[string(app.Owner)] != nil:
+		return lenders[string(app.Owner)].Lend(app), nil
+	}
+	lender, err := r.ApplicationSet(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Set})
+	if err != nil || lender == nil || lender.UID != string(app.Owner) || !lender.Lends(types.UID(set.UID)) {
 		return nil, err
 	}
-	return app, nil
+	return lender.Lend(app), nil
+}
+
+// lenders reads ApplicationSets live, and returns those, by UID, whose Applications are members of an order.
+func (r *Reader) lenders(
+	ctx context.Context, set *policy.ApplicationSet, names []types.NamespacedName,
+) (map[string]*argocd.ApplicationSet, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	found := make([]*argocd.ApplicationSet, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentGets)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			found[i], err = Recovered(func() (*argocd.ApplicationSet, error) { return r.ApplicationSet(ctx, name) })
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := map[string]*argocd.ApplicationSet{}
+	for _, lender := range found {
+		if lender != nil && lender.Lends(types.UID(set.UID)) {
+			all[lender.UID] = lender
+		}
+	}
+	return all, nil
+}
+
+// lending are the ApplicationSets that control listed Applications, and whose Applications may be members of the order
+// of a parent: those of which that is known, and those that are not known.
+func (r *Reader) lending(set *policy.ApplicationSet, versions []Version) (names []types.NamespacedName) {
+	if !set.Parent() {
+		return nil
+	}
+	seen := map[types.UID]bool{types.UID(set.UID): true, "": true}
+	for i := range versions {
+		v := &versions[i]
+		if seen[v.Owner] {
+			continue
+		}
+		seen[v.Owner] = true
+		if argocd.IsOrder(v.Owner) {
+			continue
+		}
+		name := types.NamespacedName{Namespace: set.Namespace, Name: v.Set}
+		known, _ := r.known.Set(name)
+		if known == nil || known.UID != string(v.Owner) || known.Lends(types.UID(set.UID)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// members are the known Applications of an ApplicationSet, or of the order of a parent, for which these ApplicationSets
+// lend theirs.
+func (r *Reader) members(set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet) []*argocd.Projection {
+	all := r.known.Owned(types.UID(set.UID))
+	if !set.Parent() {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(p *argocd.Projection) bool { return p.Lender != nil })
+	for uid, lender := range lenders {
+		all = append(all, r.known.Lent(lender, r.known.Owned(types.UID(uid)))...)
+	}
+	return all
 }
 
 // Alone reads an Application live, whoever controls it; nil without an error means that it does not exist.
@@ -145,7 +235,7 @@ func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*ar
 	case err != nil:
 		return nil, err
 	case proven:
-		return r.proven(set), nil
+		return r.proven(ctx, set)
 	}
 	all := labels.Everything()
 	versions, err := r.versions.do(ctx, set.Namespace, all.String(), func(ctx context.Context) ([]Version, error) {
@@ -154,19 +244,23 @@ func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*ar
 	if err != nil {
 		return nil, err
 	}
-	known := byName(r.known.Owned(types.UID(set.UID)))
+	lenders, err := r.lenders(ctx, set, r.lending(set, versions))
+	if err != nil {
+		return nil, err
+	}
+	known := byName(r.members(set, lenders))
 	var current []*argocd.Projection
 	var outdated []string
 	for _, v := range versions {
 		switch p := known[v.Name]; {
-		case string(v.Owner) != set.UID:
+		case string(v.Owner) != set.UID && lenders[string(v.Owner)] == nil:
 		case v.is(p):
 			current = append(current, p)
 		default:
 			outdated = append(outdated, v.Name)
 		}
 	}
-	anew, err := r.gets(ctx, set, outdated)
+	anew, err := r.gets(ctx, set, lenders, outdated)
 	return append(current, anew...), err
 }
 
@@ -193,7 +287,11 @@ func (r *Reader) Current(
 	case err != nil:
 		return nil, err
 	case proven:
-		return r.known.InSteps(set, r.proven(set)), nil
+		members, err := r.proven(ctx, set)
+		if err != nil {
+			return nil, err
+		}
+		return r.known.InSteps(set, members), nil
 	}
 	selector, exact := labels.Everything(), false
 	if !set.Waves { // no label says which wave an Application is in
@@ -208,11 +306,15 @@ func (r *Reader) Current(
 	if err != nil {
 		return nil, err
 	}
-	current, outdated := r.split(versions, set, step, read)
+	lenders, err := r.lenders(ctx, set, r.lending(set, versions))
+	if err != nil {
+		return nil, err
+	}
+	current, outdated := r.split(versions, set, lenders, step, read)
 	if exact {
 		outdated = append(outdated, unlisted(versions, set, step)...)
 	}
-	anew, err := r.read(ctx, set, outdated)
+	anew, err := r.read(ctx, set, lenders, outdated)
 	return append(current, anew...), err
 }
 
@@ -228,30 +330,42 @@ func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) (bool, 
 }
 
 // proven returns the known Applications after a Barrier has passed. It leaves out those of other namespaces: an owner
-// reference means nothing there.
-func (r *Reader) proven(set *policy.ApplicationSet) []*argocd.Projection {
-	return slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool {
+// reference means nothing there. A Barrier proves nothing of ApplicationSets: those whose Applications may count in the
+// order of a parent are read.
+func (r *Reader) proven(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
+	var names []types.NamespacedName
+	if set.Parent() {
+		names = r.barrier.watch.Lending(set.Namespace, types.UID(set.UID))
+	}
+	lenders, err := r.lenders(ctx, set, names)
+	return slices.DeleteFunc(r.members(set, lenders), func(p *argocd.Projection) bool {
 		return p.Namespace != set.Namespace
-	})
+	}), err
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.
 func (r *Reader) split(
-	versions []Version, set *policy.ApplicationSet, step int, read *argocd.Projection,
+	versions []Version, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, step int,
+	read *argocd.Projection,
 ) (current []policy.Sibling, outdated []string) {
-	known := byName(r.known.Owned(types.UID(set.UID)))
+	known := byName(r.members(set, lenders))
 	if read != nil {
 		known[read.Name] = read
 	}
 	for _, v := range versions {
-		if string(v.Owner) != set.UID {
+		lender := lenders[string(v.Owner)]
+		if string(v.Owner) != set.UID && lender == nil {
 			continue
 		}
 		if p := known[v.Name]; v.is(p) {
 			current = append(current, set.Sibling(&p.Application))
 			continue
 		}
-		if listed := set.Sibling(&policy.Application{Name: v.Name, Labels: v.Labels}); !listed.Before(step) {
+		labels := v.Labels
+		if lender != nil {
+			labels = lender.Child.Labels(labels)
+		}
+		if listed := set.Sibling(&policy.Application{Name: v.Name, Labels: labels}); !listed.Before(step) {
 			current = append(current, listed)
 		} else {
 			outdated = append(outdated, v.Name)
@@ -279,8 +393,10 @@ func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string
 }
 
 // read reads Applications live, and gives them their steps.
-func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
-	found, err := r.gets(ctx, set, names)
+func (r *Reader) read(
+	ctx context.Context, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, names []string,
+) ([]policy.Sibling, error) {
+	found, err := r.gets(ctx, set, lenders, names)
 	if err != nil {
 		return nil, err
 	}
@@ -292,13 +408,15 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 }
 
 // gets reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
-func (r *Reader) gets(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*argocd.Projection, error) {
+func (r *Reader) gets(
+	ctx context.Context, set *policy.ApplicationSet, lenders map[string]*argocd.ApplicationSet, names []string,
+) ([]*argocd.Projection, error) {
 	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.Application(ctx, set, name) })
+			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.application(ctx, set, lenders, name) })
 			return err
 		})
 	}

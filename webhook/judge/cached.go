@@ -28,6 +28,9 @@ func (j *Judge) Remembered(w *Write, known KnownSets) (in policy.Input, ok bool)
 		return in, false
 	}
 	set := sets[0]
+	if order := j.OrderOf(set, known); order != nil {
+		w, set = w.Lent(set), order
+	}
 	s := j.Parser.OfWrite(set, w.Claim())
 	after, _ := j.After(w, set, s)
 	in = j.Input(w, &set.ApplicationSet, s, after)

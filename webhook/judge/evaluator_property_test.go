@@ -325,6 +325,9 @@ func (f frozen) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 	return known
 }
 
+// Lent is not asked without a parent.
+func (f frozen) Lent(*argocd.ApplicationSet, []*argocd.Projection) []*argocd.Projection { return nil }
+
 // InSteps is not asked without a barrier.
 func (f frozen) InSteps(*policy.ApplicationSet, []*argocd.Projection) []policy.Sibling { return nil }
 

@@ -39,7 +39,7 @@ func (j *Judge) follow(
 		return d, nil
 	}
 	target := waiter{
-		Follower: FollowerOf(set, w.Target.Name), known: j.Known, changed: j.changed(w),
+		Follower: FollowerOf(cmp.Or(w.lender, set), w.Target.Name), known: j.Known, changed: j.changed(w),
 		compared: j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt),
 	}
 	return j.followed(in, d, after, target, reading{live: true, named: func(name types.NamespacedName) (Named, error) {
@@ -57,12 +57,12 @@ func (j *Judge) FollowKnown(
 		return d
 	}
 	own, _ := j.Parser.OfApplication(set.Namespace, p.Annotations)
-	after := s.After.And(own)
+	after := s.After.And(own).And(j.afterOf(p.Lender))
 	if !after.Waits() {
 		return d
 	}
 	target := waiter{
-		Follower: FollowerOf(set, p.Name), known: known,
+		Follower: FollowerOf(cmp.Or(p.Lender, set), p.Name), known: known,
 		changed:  j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		compared: j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt),
 	}

@@ -54,6 +54,7 @@ func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
 	history := j.Histories.History(set, j.changed(w), j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt))
 	deployed, deploys, spec, operatedAt := argocd.Deployed(w.App, w.Old)
 	history.ContentSince, history.ByAnother, history.PassEnded = j.Histories.ContentSince(w.UID, spec)
+	history.PassEnded = history.PassEnded && !set.Parent() // it was that of one ApplicationSet of several
 	return deployedBefore(history, deploys, deployed, j.Histories.Found(w.UID, operatedAt))
 }
 

@@ -111,12 +111,18 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	if read.err != nil {
 		return Verdict{Settings: s, Err: read.err}
 	}
-	if _, parent := policy.ParentNamed(owner.Name); parent && (set == nil || !j.Config.Waves) {
-		return j.judgeAlone(ctx, w) // its parent gives no order
-	}
-	if set == nil {
+	_, parent := policy.ParentNamed(owner.Name)
+	switch noOrder := parent && (set == nil || !j.Config.Waves); {
+	case noOrder && w.lender != nil:
+		return Verdict{} // judgeLent has it judged otherwise
+	case noOrder:
+		return j.judgeAlone(ctx, w)
+	case set == nil:
 		d, _ := policy.Scope(j.Input(w, nil, s, settings.After{}))
 		return Verdict{Decision: d, Settings: s}
+	}
+	if v, ordered := j.judgeLent(ctx, w, set); ordered {
+		return v
 	}
 	w = w.Under(s.Mode)
 	after, problems := j.After(w, set, s)
@@ -135,6 +141,28 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	return Verdict{
 		Decision: d, Settings: s, Err: err, Repeated: repeated, Stopped: in.Target.Stopped, Found: true, Set: set,
 	}
+}
+
+// judgeLent judges the write as one of a member of the order of its ApplicationSet's parent, if that gives one; else it
+// reports false. Nothing but that order counts then, and what the ApplicationSet comes after: it gives no order.
+func (j *Judge) judgeLent(ctx context.Context, w *Write, set *argocd.ApplicationSet) (v Verdict, ordered bool) {
+	child := set.Counts()
+	if child == nil || !j.Config.Waves {
+		return Verdict{}, false
+	}
+	v = j.judgeMember(ctx, w.Lent(set), metav1.OwnerReference{Name: child.Set, UID: child.Owner})
+	return v, v.Found || v.Err != nil
+}
+
+// OrderOf is the known order by which the Applications of an ApplicationSet are judged that gives none itself; nil if
+// there is none.
+func (j *Judge) OrderOf(set *argocd.ApplicationSet, known KnownSets) *argocd.ApplicationSet {
+	child := set.Counts()
+	if child == nil || !j.Config.Waves {
+		return nil
+	}
+	order, _ := known.Set(types.NamespacedName{Namespace: set.Namespace, Name: child.Set})
+	return order
 }
 
 // judgeAlone judges the write of an Application that is in no order: it is judged only if it comes after others.
@@ -158,7 +186,15 @@ func (j *Judge) After(
 	w *Write, set *argocd.ApplicationSet, s settings.Settings,
 ) (all settings.After, problems []settings.Problem) {
 	own, problems := j.Parser.OfApplication(set.Namespace, w.App.Metadata.Annotations)
-	return s.After.And(own), problems
+	return s.After.And(own).And(j.afterOf(w.lender)), problems
+}
+
+// afterOf is what an ApplicationSet comes after; nothing without one.
+func (j *Judge) afterOf(lender *argocd.ApplicationSet) (after settings.After) {
+	if lender != nil {
+		after, _ = j.Parser.OfApplication(lender.Namespace, lender.Annotations)
+	}
+	return after
 }
 
 // Input is what is known about a write without a read and without the past, as a member of an ApplicationSet with these

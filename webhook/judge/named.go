@@ -90,6 +90,8 @@ type Objects struct {
 	sets  map[types.NamespacedName]*argocd.ApplicationSet
 	apps  map[types.NamespacedName]*argocd.Projection
 	owned map[types.UID][]*argocd.Projection
+	// lenders are, by an order, the ApplicationSets whose Applications may be members of it.
+	lenders map[types.UID][]types.NamespacedName
 }
 
 var _ KnownSets = (*Objects)(nil)
@@ -98,13 +100,17 @@ var _ KnownSets = (*Objects)(nil)
 func NewObjects() *Objects {
 	return &Objects{
 		sets: map[types.NamespacedName]*argocd.ApplicationSet{}, apps: map[types.NamespacedName]*argocd.Projection{},
-		owned: map[types.UID][]*argocd.Projection{},
+		owned: map[types.UID][]*argocd.Projection{}, lenders: map[types.UID][]types.NamespacedName{},
 	}
 }
 
 // AddSet adds an ApplicationSet, or replaces the one of its name.
 func (o *Objects) AddSet(set *argocd.ApplicationSet) {
-	o.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = set
+	name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+	o.sets[name] = set
+	if child := set.Counts(); child != nil && !slices.Contains(o.lenders[child.Owner], name) {
+		o.lenders[child.Owner] = append(o.lenders[child.Owner], name)
+	}
 }
 
 // AddApplication adds an Application, and reports whether there was none of its name yet.
@@ -132,7 +138,20 @@ func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluste
 }
 
 // Owned implements KnownSets.
-func (o *Objects) Owned(owner types.UID) []*argocd.Projection { return o.owned[owner] }
+func (o *Objects) Owned(owner types.UID) []*argocd.Projection {
+	if len(o.lenders[owner]) == 0 {
+		return o.owned[owner]
+	}
+	all := slices.Clone(o.owned[owner])
+	for _, name := range o.lenders[owner] {
+		if set := o.sets[name]; set.Lends(owner) {
+			for _, p := range o.owned[types.UID(set.UID)] {
+				all = append(all, set.Lend(p))
+			}
+		}
+	}
+	return all
+}
 
 // Application implements KnownSets.
 func (o *Objects) Application(name types.NamespacedName) *argocd.Projection { return o.apps[name] }

@@ -13,13 +13,14 @@ import (
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Settings.Candidates = j.candidates(in.Settings.Candidates, p.AutoSync)
-	if _, follows := p.Annotations.Get(settings.AfterAnnotation); follows {
+	if _, follows := p.Annotations.Get(settings.AfterAnnotation); follows || j.afterOf(p.Lender).Waits() {
 		in.Settings.Follows = true
 	}
 	in.Target, in.Now, in.Window = WaitingTarget(p), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
 	in.History.ContentSince, in.History.ByAnother, in.History.PassEnded = j.Histories.ContentSince(p.UID, p.Content)
+	in.History.PassEnded = in.History.PassEnded && !in.ApplicationSet.Parent()
 	found := j.Histories.Found(p.UID, p.Application.LastOperation.StartedAt)
 	in.History = deployedBefore(in.History, p.Content, p.Deployed, found)
 	return in

@@ -34,6 +34,9 @@ type Write struct {
 	Bypass      string
 	Created     bool
 	DryRun      bool
+	// lender is the ApplicationSet of the Application where the write is judged as one of a member of the order of that
+	// one's parent; else nil.
+	lender *argocd.ApplicationSet
 }
 
 // Info returns the value of an entry of operation.info, or "".
@@ -142,5 +145,15 @@ func (w *Write) Under(mode settings.Mode) *Write {
 func (w *Write) With(app *argocd.Application) *Write {
 	next := *w
 	next.App, next.Target = app, argocd.Target(app, w.Old)
+	if w.lender != nil {
+		next.Target = w.lender.Child.Target(next.Target)
+	}
+	return &next
+}
+
+// Lent is the write as one of a member of the order of the parent of its ApplicationSet.
+func (w *Write) Lent(lender *argocd.ApplicationSet) *Write {
+	next := *w
+	next.lender, next.Target = lender, lender.Child.Target(w.Target)
 	return &next
 }

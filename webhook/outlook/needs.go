@@ -343,8 +343,11 @@ func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy
 	at := o.known.Application(name)
 	if b.Step < 0 && at != nil {
 		if of = w.outlook(o, at); of != nil {
+			at = of.member(at)
 			own.Step = of.Set.StepOf(at.Application.Labels) // as it is named where its own steps wait for it
 		}
+	} else if at != nil {
+		at = o.member(at)
 	}
 	switch {
 	case at == nil || at.UID == p.UID || of == nil:
@@ -361,6 +364,17 @@ func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy
 	}
 }
 
+// member is a known Application as it is among those of the Outlook.
+func (o *Outlook) member(p *argocd.Projection) *argocd.Projection {
+	i, found := slices.BinarySearchFunc(o.Applications, p.Name, func(a *argocd.Projection, name string) int {
+		return cmp.Compare(a.Name, name)
+	})
+	if !found || o.Applications[i].UID != p.UID {
+		return p
+	}
+	return o.Applications[i]
+}
+
 // outlook is that of the ApplicationSet of an Application, or of itself where it has none; nil where that is not known.
 func (w *walk) outlook(o *Outlook, p *argocd.Projection) *Outlook {
 	set, _ := o.known.Set(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
@@ -369,6 +383,8 @@ func (w *walk) outlook(o *Outlook, p *argocd.Projection) *Outlook {
 		set = argocd.Alone(p.Namespace, p.UID, p.Annotations)
 	case set == nil || types.UID(set.UID) != p.Owner:
 		return nil
+	default:
+		set = cmp.Or(o.judge.OrderOf(set, o.known), set)
 	}
 	uid := types.UID(set.UID)
 	if w.outlooks[uid] == nil {

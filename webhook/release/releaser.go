@@ -153,11 +153,14 @@ func New(
 }
 
 // set is the ApplicationSet of a name, or the Application that is in none and comes after others; nil if it is not
-// known.
+// known, and where its Applications count in the order of its parent.
 func (r *Releaser) set(name types.NamespacedName) *argocd.ApplicationSet {
 	app, alone := argocd.IsAlone(name)
 	if !alone {
 		set, _ := r.known.Set(name)
+		if set != nil && r.judge.OrderOf(set, r.known) != nil {
+			return nil // it is looked at there
+		}
 		return set
 	}
 	if p := r.known.Application(app); p != nil && p.FollowsAlone() {
@@ -203,9 +206,9 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 // letGo has an Application looked at once that is in no ApplicationSet, and comes after nothing any more: its sync was
 // denied, and nobody else would ask for it soon.
 func (r *Releaser) letGo(name types.NamespacedName) {
-	app, _ := argocd.IsAlone(name)
+	app, alone := argocd.IsAlone(name)
 	p := r.known.Application(app)
-	if p != nil && !p.Controlled() && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
+	if alone && p != nil && !p.Controlled() && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
 		r.refresh.ask(name, app, turnHasCome, p.Application.ReconciledAt)
 	}
 }
