@@ -40,7 +40,8 @@ func parent() *argo.Application {
 func childSet(wave string) *argo.ApplicationSet {
 	return &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "argocd", Name: "set", UID: "u1", ResourceVersion: wave, Annotations: map[string]string{
-			common.AnnotationKeyAppInstance: "platform:argoproj.io/ApplicationSet:argocd/set", synccommon.AnnotationSyncWave: wave,
+			common.AnnotationKeyAppInstance: "platform:argoproj.io/ApplicationSet:argocd/set",
+			synccommon.AnnotationSyncWave:   wave,
 		},
 	}}
 }
@@ -296,7 +297,8 @@ func TestTheApplicationsOfAChildAreReadLive(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, ", in a large namespace: ", large), func(t *testing.T) {
 				g := NewWithT(t)
-				s, sets, live := &source{FakeControllerSource: fakewatch.NewFakeControllerSource()}, fakewatch.NewFakeControllerSource(), &server{}
+				s, live := &source{FakeControllerSource: fakewatch.NewFakeControllerSource()}, &server{}
+				sets := fakewatch.NewFakeControllerSource()
 				all := []*argo.Application{parent(), ofChild("dns"), ofChild("mesh"), watched("lone", "")}
 				if row.others {
 					all = []*argo.Application{parent(), watched("lone", "")}

@@ -110,7 +110,7 @@ func (s *Histories) place(o, before *member, c change) {
 	case before == nil:
 		f.joined = later(f.joined, c.appeared)
 	}
-	if since, _, _ := o.Record.ContentSince(o.p.Content); c.respecified {
+	if since, _, _ := o.ContentSince(o.p.Content); c.respecified {
 		f.respecified, f.respecifiedAt = later(f.respecified, since), o.version
 		if c.record.Around() != o.p.Content.Around {
 			f.around = later(f.around, since)

@@ -26,7 +26,8 @@ func withChild(children, wave string, applications ...string) *scenario.Cluster 
 	set := scenario.RollingSync("addons")
 	set.Spec.Strategy = nil
 	set.Annotations = map[string]string{
-		common.AnnotationKeyAppInstance: "platform:argoproj.io/ApplicationSet:argocd/addons", synccommon.AnnotationSyncWave: wave,
+		common.AnnotationKeyAppInstance: "platform:argoproj.io/ApplicationSet:argocd/addons",
+		synccommon.AnnotationSyncWave:   wave,
 	}
 	for _, name := range applications {
 		app := application(c, name)
