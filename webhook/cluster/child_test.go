@@ -442,9 +442,12 @@ func TestWhatAnotherReplicaHasKeptOfAChild(t *testing.T) {
 	p := argocd.NewProjection(ofChild("dns"))
 	s.Lend(argocd.NewApplicationSet(childSet("3")), true)
 	s.Listed(p)
+	before := s.lent[p.UID]
 	s.Follow(p, &history.Kept{})
+	g.Expect(s.lent[p.UID]).NotTo(BeIdenticalTo(before))
 	family := s.families[Owner{"argocd", platformUID}]
 	g.Expect(family.members).To(HaveLen(1))
+	g.Expect(family.members[0]).To(BeIdenticalTo(s.lent[p.UID]))
 	g.Expect(family.members[0].Record).To(BeIdenticalTo(s.apps[p.UID].Record))
 	g.Expect(s.Kept(Owner{"argocd", platformUID})).To(HaveLen(1))
 }
