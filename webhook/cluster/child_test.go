@@ -19,9 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	fakewatch "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/history"
 )
 
 var (
@@ -91,6 +93,9 @@ func TestTheCacheKnowsTheApplicationsOfAChild(t *testing.T) {
 	apps.Add(ofChild("dns"))
 	apps.Add(watched("lone", ""))
 	apps.Add(watched("other", "u2"))
+	forged := ofChild("forged")
+	forged.Namespace = "other"
+	apps.Add(forged)
 	sets.Add(childSet("3"))
 	c, told := cacheOf(t, apps, sets)
 	order, _ := c.Set(platform)
@@ -109,7 +114,7 @@ func TestTheCacheKnowsTheApplicationsOfAChild(t *testing.T) {
 	}
 	g.Eventually(members).Should(Equal("dns=3"))
 	g.Expect(c.History(&order.ApplicationSet, 0, 0).Joined).To(BeZero(), "nobody has seen it join")
-	g.Expect(c.Owned("u1")).To(HaveLen(1))
+	g.Expect(c.Owned("u1")).To(HaveLen(2), "with the one that only says so")
 	g.Expect(c.Owned("u1")[0].Lender).To(BeNil(), "it is as it was")
 	g.Expect(c.Owned("u1")[0].Application.Labels[policy.WaveLabel]).To(Equal("-99"))
 	g.Expect(c.Owned(platformUID)[0]).To(BeIdenticalTo(c.Owned(platformUID)[0]), "it is made once")
@@ -168,7 +173,7 @@ func TestTheCacheKnowsTheApplicationsOfAChild(t *testing.T) {
 	g.Eventually(told).Should(Receive(Equal(platform)))
 	g.Eventually(members).Should(BeEmpty())
 	g.Expect(c.Owned(platformUID)).To(BeEmpty())
-	g.Expect(c.Owned("u1")).To(HaveLen(1))
+	g.Expect(c.Owned("u1")).To(HaveLen(2))
 
 	quiet()
 	apps.Modify(ofChild("dns"))
@@ -275,15 +280,18 @@ func TestTheApplicationsOfAChildAreReadLive(t *testing.T) {
 		want        string
 		wantSets    int
 	}{
-		"it is known":                         {known: childSet("3"), live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1},
-		"it is not known yet":                 {live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1},
-		"it is in another wave now":           {known: childSet("3"), live: childSet("-7"), want: "dns=-7 mesh=-7", wantSets: 1},
-		"it gives an order now":               {known: childSet("3"), live: rolling(childSet("3")), wantSets: 1},
-		"it has no parent any more":           {known: childSet("3"), live: unordered(childSet("3")), wantSets: 1},
-		"it is gone":                          {known: childSet("3"), wantSets: 1},
-		"it was never there":                  {wantSets: 1},
-		"another one has its name":            {known: childSet("3"), live: another(childSet("3")), wantSets: 1},
-		"it was created again":                {known: another(childSet("3")), live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1},
+		"it is known":               {known: childSet("3"), live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1},
+		"it is not known yet":       {live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1},
+		"it is in another wave now": {known: childSet("3"), live: childSet("-7"), want: "dns=-7 mesh=-7", wantSets: 1},
+		"it gives an order now":     {known: childSet("3"), live: rolling(childSet("3")), wantSets: 1},
+		"it has no parent any more": {known: childSet("3"), live: unordered(childSet("3")), wantSets: 1},
+		"it is gone":                {known: childSet("3"), wantSets: 1},
+		"it was never there":        {wantSets: 1},
+		"another one has its name":  {known: childSet("3"), live: another(childSet("3")), wantSets: 1},
+		"it was created again":      {known: another(childSet("3")), live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1},
+		"one that gives an order was created again": {
+			known: another(rolling(childSet("3"))), live: childSet("3"), want: "dns=3 mesh=3", wantSets: 1,
+		},
 		"it cannot be read":                   {known: childSet("3"), live: childSet("3"), fails: errors.New("timeout"), wantSets: 1},
 		"it is not known, and cannot be read": {live: childSet("3"), fails: errors.New("timeout"), wantSets: 1},
 		"it gives an order: nothing is read":  {known: rolling(childSet("3")), live: rolling(childSet("3"))},
@@ -427,4 +435,21 @@ func TestAnApplicationMovesBetweenOwners(t *testing.T) {
 	g.Eventually(told).Should(Receive(Equal(platform)), "it was one of its members")
 	g.Eventually(members).Should(BeEmpty())
 	g.Expect(owned()).To(BeZero())
+}
+
+// TestWhatAnotherReplicaHasKeptOfAChild is what is known of its Applications as members, too.
+func TestWhatAnotherReplicaHasKeptOfAChild(t *testing.T) {
+	g := NewWithT(t)
+	s := NewHistories(clock.RealClock{})
+	p := argocd.NewProjection(ofChild("dns"))
+	s.Lend(argocd.NewApplicationSet(childSet("3")), true)
+	s.Listed(p)
+	before := s.lent[p.UID]
+	s.Follow(p, &history.Kept{})
+	g.Expect(s.lent[p.UID]).NotTo(BeIdenticalTo(before))
+	family := s.families[Owner{"argocd", platformUID}]
+	g.Expect(family.members).To(HaveLen(1))
+	g.Expect(family.members[0]).To(BeIdenticalTo(s.lent[p.UID]))
+	g.Expect(family.members[0].Record).To(BeIdenticalTo(s.apps[p.UID].Record))
+	g.Expect(s.Kept(Owner{"argocd", platformUID})).To(HaveLen(1))
 }

@@ -251,3 +251,30 @@ func TestObjectsHaveTheApplicationsOfAChild(t *testing.T) {
 	known.AddSet(argocd.NewApplicationSet(c.Sets[0]))
 	g.Expect(waves()).To(Equal(map[string]string{"crds": "-5"}), "it gives an order of its own now")
 }
+
+// TestAuditModeTellsTheSame: the write is judged there as if somebody had pinned it, and still in the wave of the child.
+func TestAuditModeTellsTheSame(t *testing.T) {
+	c := withChild("-5:crds=Degraded -9:dns=Healthy", "3", "dns")
+	application(c, "platform").Annotations[settings.ModeAnnotation] = "audit"
+	v := judgeWaves(c, "dns", settings.Config{Waves: true})
+	NewWithT(t).Expect(worded(v)).To(Equal("deny NotHealthy crds=NotHealthy"))
+	NewWithT(t).Expect(v.Rejects()).To(BeFalse())
+}
+
+// TestThePassOfOneApplicationSetSaysNothingOfOthers: its controller may still be about to write those of another child.
+func TestThePassOfOneApplicationSetSaysNothingOfOthers(t *testing.T) {
+	g := NewWithT(t)
+	c := withChild("-5:crds=Healthy -:dns=Healthy", "3", "dns")
+	j := judge.New(settings.Config{Waves: true}, judge.Dependencies{
+		Histories: &scenario.Watch{PassEnded: true}, Clock: scenario.AtNoon,
+	})
+	w, err := judge.NewWrite(scenario.SyncOf(c, "dns").Request())
+	g.Expect(err).NotTo(HaveOccurred())
+	known := scenario.Watched{Cluster: c}
+	set := argocd.NewApplicationSet(c.Sets[0])
+	order, of := j.OrderOf(set, known), set.Lend(known.Owned("addons-uid")[0])
+	for all, ended := range map[*argocd.ApplicationSet]bool{set: true, order: false} {
+		g.Expect(j.History(w, &all.ApplicationSet).PassEnded).To(Equal(ended))
+		g.Expect(j.Waiting(policy.Input{ApplicationSet: &all.ApplicationSet}, of).History.PassEnded).To(Equal(ended))
+	}
+}
