@@ -162,10 +162,11 @@ e2e-start: tools argocd-tools $(BIN)/helm ## Trains of commits, and syncs that A
 	$(E2E) TestStart -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-order
-e2e-order: tools argocd-tools $(BIN)/helm ## stepgate.io/after, mistakes in it, and tracks, off and on; maxUpdate with three writers, with --max-update and without
+e2e-order: tools argocd-tools $(BIN)/helm ## stepgate.io/after, mistakes in it, tracks and waves, off and on; maxUpdate with three writers, with --max-update and without
 	$(E2E) TestAfter -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 	$(E2E) TestAfterMistakes -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 	$(E2E) TestTracks -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+	$(E2E) TestWaves -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 	$(E2E) TestMaxUpdate -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-written

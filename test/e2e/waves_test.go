@@ -13,27 +13,33 @@ import (
 	"testing"
 	"time"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// child is a child of the parent "platform", and its sync wave.
+// child is a child of the parent "platform", and its sync wave. generated says that it is one of the Applications of
+// the ApplicationSet "fleet", which is the child, and has that wave.
 type child struct {
-	name string
-	wave int
+	name      string
+	wave      int
+	generated bool
 }
 
-// children are eight in four waves, in the order in which they have to go.
+// children are ten in five waves, in the order in which they have to go.
 func children() []child {
 	return []child{
-		{"crds-a", -5}, {"crds-b", -5}, {"base-a", 0}, {"base-b", 0},
-		{"data-a", 10}, {"data-b", 10}, {"shop-a", 20}, {"shop-b", 20},
+		{name: "crds-a", wave: -5}, {name: "crds-b", wave: -5}, {name: "base-a"}, {name: "base-b"},
+		{name: "fleet-a", wave: 5, generated: true}, {name: "fleet-b", wave: 5, generated: true},
+		{name: "data-a", wave: 10}, {name: "data-b", wave: 10}, {name: "shop-a", wave: 20}, {name: "shop-b", wave: 20},
 	}
 }
 
@@ -45,6 +51,9 @@ type wavesPlay struct {
 	degrades string
 	// complete are those that have to deploy it.
 	complete func(child) bool
+	// moves has other waves that children get in git before, and deletes is a child that somebody deletes then.
+	moves   map[string]int
+	deletes string
 }
 
 func wavesPlays() []wavesPlay {
@@ -61,13 +70,21 @@ func wavesPlays() []wavesPlay {
 			complete: func(c child) bool { return c.wave < 0 || c.name == "base-b" },
 		},
 		{key: "repaired", title: "the next commit repairs it", changes: every, complete: every},
+		{
+			key: "moved", title: "a child moves from the last wave into the middle; a commit changes all",
+			changes: every, complete: every, moves: map[string]int{"shop-a": 3},
+		},
+		{
+			key: "deleted", title: "somebody deletes a child, and a commit changes all", changes: every, complete: every,
+			deletes: "base-b",
+		},
 	}
 }
 
-// TestWaves lets a parent Application install eight children in four sync waves, and then changes their content.
+// TestWaves lets a parent Application install ten children in five sync waves, and then changes their content.
 func TestWaves(t *testing.T) {
 	about := report.Suite{
-		Name: "e2e-waves", Title: "a parent Application with eight children in four sync waves (`stepgate.io/waves`)",
+		Name: "e2e-waves", Title: "a parent Application with ten children in five sync waves (`stepgate.io/waves`)",
 	}
 	modes := []mode{off, waving}
 	chosen.run(t, about, modes, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
@@ -104,11 +121,16 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 			health)
 	}
 	var names []string
-	for _, c := range children() {
-		names = append(names, c.name)
+	waves := map[string]int{}
+	all := children()
+	for _, c := range all {
+		names, waves[c.name] = append(names, c.name), c.wave
 		write(c, "1", "Healthy")
-		files["apps/"+c.name+".yaml"] = c.manifest(m, repo.URL)
+		if !c.generated {
+			files["apps/"+c.name+".yaml"] = c.manifest(m, repo.URL)
+		}
 	}
+	files["apps/fleet.yaml"] = fleetManifest(m, repo.URL)
 	commit, err := repo.Commit(argocd.Main, files)
 	if err != nil {
 		return 0, err
@@ -117,7 +139,7 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 	if err := s.Admin.Create(ctx, wavesParent(m, repo.URL)); err != nil {
 		return 0, err
 	}
-	early, problem := s.playWave(ctx, m, commit, names, names)
+	early, problem := s.playWave(ctx, m, commit, waves, names, names)
 	s.out.Line("| the installation | %s | %d | %t | %.1f s |", m, len(early), problem == nil, time.Since(began).Seconds())
 	s.tellEarly(early)
 	if problem != nil {
@@ -126,7 +148,21 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 	out += len(early)
 	for i, p := range wavesPlays() {
 		var changed, complete []string
-		for _, c := range children() {
+		for i := range all {
+			if wave, moves := p.moves[all[i].name]; moves {
+				all[i].wave, waves[all[i].name] = wave, wave
+				if err := s.moveChild(ctx, m, repo, files, all[i]); err != nil {
+					return out, fmt.Errorf("%s: %w", p.key, err)
+				}
+			}
+		}
+		if p.deletes != "" {
+			app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(m), Name: p.deletes}}
+			if err := s.Admin.Delete(ctx, app); err != nil {
+				return out, fmt.Errorf("%s: %w", p.key, err)
+			}
+		}
+		for _, c := range all {
 			if p.changes(c) {
 				health := "Healthy"
 				if c.name == p.degrades {
@@ -145,11 +181,11 @@ func (s *suite) playWaves(ctx context.Context, m mode) (out int, err error) {
 			return out, failed
 		}
 		for _, name := range slices.Backward(names) {
-			if err := s.refreshNow(ctx, m, name); err != nil {
+			if err := s.refreshNow(ctx, m, name); client.IgnoreNotFound(err) != nil {
 				return out, err
 			}
 		}
-		early, problem := s.playWave(ctx, m, commit, changed, complete)
+		early, problem := s.playWave(ctx, m, commit, waves, changed, complete)
 		if m == waving && p.degrades != "" {
 			problem = errors.Join(problem, s.askAboutWaves(ctx, p.degrades))
 		}
@@ -203,7 +239,9 @@ func (*suite) tellEarly(early []string) {
 
 // playWave waits until these children have deployed a commit, and then for a while in which nobody else may. It returns
 // the starts of syncs to the commit before all of it in the earlier waves was done.
-func (s *suite) playWave(ctx context.Context, m mode, commit string, changed, complete []string) ([]string, error) {
+func (s *suite) playWave(
+	ctx context.Context, m mode, commit string, waves map[string]int, changed, complete []string,
+) ([]string, error) {
 	problem := s.untilChain(ctx, m, complete, func(o observer.Observation) bool { return doneAt(o, commit) })
 	if len(complete) < len(changed) {
 		select {
@@ -219,18 +257,20 @@ func (s *suite) playWave(ctx context.Context, m mode, commit string, changed, co
 	if err != nil {
 		return nil, err
 	}
-	return outOfWaves(all, of, commit), problem
+	return outOfWaves(all, of, waves, commit), problem
 }
 
 // outOfWaves are the starts of syncs to a commit before every changed child of the earlier waves was done with it. It
 // goes by the order of the API server's events, and by the waves in git.
-func outOfWaves(all []observer.Observation, changed map[string]bool, commit string) (early []string) {
+func outOfWaves(
+	all []observer.Observation, changed map[string]bool, waves map[string]int, commit string,
+) (early []string) {
 	done, started := map[string]bool{}, map[string]bool{}
 	for _, o := range all {
 		if o.OperationSet && o.Compared.Revision == commit && !started[o.Name] {
 			started[o.Name] = true
 			for _, c := range children() {
-				if changed[c.name] && c.wave < waveOf(o.Name) && !done[c.name] {
+				if changed[c.name] && waves[c.name] < waves[o.Name] && !done[c.name] {
 					early = append(early, o.Name+" before "+c.name)
 					break
 				}
@@ -243,9 +283,27 @@ func outOfWaves(all []observer.Observation, changed map[string]bool, commit stri
 	return early
 }
 
-func waveOf(name string) int {
-	all := children()
-	return all[slices.IndexFunc(all, func(c child) bool { return c.name == name })].wave
+// moveChild gives a child another wave in git, and waits until the parent has written that.
+func (s *suite) moveChild(
+	ctx context.Context, m mode, repo *argocd.Repository, files map[string]string, c child,
+) error {
+	files["apps/"+c.name+".yaml"] = c.manifest(m, repo.URL)
+	if _, err := repo.Commit(argocd.Main, files); err != nil {
+		return err
+	}
+	if err := s.refreshNow(ctx, m, "platform"); err != nil {
+		return err
+	}
+	return eventually.Succeeds(ctx, func() error {
+		app := &argo.Application{}
+		if err := s.Admin.Get(ctx, client.ObjectKey{Namespace: string(m), Name: c.name}, app); err != nil {
+			return err
+		}
+		if is := app.Annotations[synccommon.AnnotationSyncWave]; is != fmt.Sprint(c.wave) {
+			return fmt.Errorf("%s is still in wave %s", c.name, is)
+		}
+		return nil
+	})
 }
 
 // wavesParent deploys the folder of the children's manifests.
@@ -280,4 +338,33 @@ metadata:
   destination: {server: "https://kubernetes.default.svc", namespace: %s}
   syncPolicy: {automated: {selfHeal: true}}
 `, c.name, m, wave, url, c.name, argocd.Main, m.destination())
+}
+
+// fleetManifest is the ApplicationSet of the generated children as the parent has it in git.
+func fleetManifest(m mode, url string) string {
+	elements, wave := "", 0
+	for _, c := range children() {
+		if c.generated {
+			elements, wave = elements+fmt.Sprintf("          - {name: %s}\n", c.name), c.wave
+		}
+	}
+	return fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata:
+  name: fleet
+  namespace: %s
+  annotations: {argocd.argoproj.io/sync-wave: "%d"}
+spec:
+  goTemplate: true
+  generators:
+    - list:
+        elements:
+%s  template:
+    metadata: {name: "{{.name}}"}
+    spec:
+      project: default
+      source: {repoURL: %q, path: "{{.name}}", targetRevision: %s}
+      destination: {server: "https://kubernetes.default.svc", namespace: %s}
+      syncPolicy: {automated: {selfHeal: true}}
+`, m, wave, elements, url, argocd.Main, m.destination())
 }

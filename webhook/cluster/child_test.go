@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,11 +214,11 @@ type server struct {
 	apps              []*argocd.Projection
 	set               *argo.ApplicationSet
 	fails             error
-	lists, gets, sets int
+	lists, gets, sets atomic.Int64 // reads go side by side
 }
 
 func (s *server) Versions(context.Context, string, labels.Selector) (all []Version, err error) {
-	s.lists++
+	s.lists.Add(1)
 	for _, p := range s.apps {
 		all = append(all, Version{
 			Name: p.Name, UID: p.UID, Owner: p.Owner, Set: p.Set, ResourceVersion: p.ResourceVersion,
@@ -228,7 +229,7 @@ func (s *server) Versions(context.Context, string, labels.Selector) (all []Versi
 }
 
 func (s *server) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
-	s.gets++
+	s.gets.Add(1)
 	for _, p := range s.apps {
 		if p.Name == name.Name {
 			return p, nil
@@ -238,7 +239,7 @@ func (s *server) Application(_ context.Context, name types.NamespacedName) (*arg
 }
 
 func (s *server) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
-	s.sets++
+	s.sets.Add(1)
 	if s.set == nil || s.fails != nil {
 		return nil, s.fails
 	}
@@ -348,8 +349,8 @@ func TestTheApplicationsOfAChildAreReadLive(t *testing.T) {
 				r := NewReader(live, c).WithBarrier(b, c.Count)
 
 				current, err := r.Current(t.Context(), set, policy.WaveStep(99), nil)
-				g.Expect(live.sets).To(Equal(row.wantSets))
-				gets := live.gets
+				g.Expect(int(live.sets.Load())).To(Equal(row.wantSets))
+				gets := live.gets.Load()
 				members, err2 := r.Members(t.Context(), set)
 				if row.fails != nil {
 					g.Expect(err).To(MatchError(row.fails))
@@ -361,7 +362,7 @@ func TestTheApplicationsOfAChildAreReadLive(t *testing.T) {
 				g.Expect(inWaves(current)).To(Equal(row.want))
 				g.Expect(inWaves(c.InSteps(set, members))).To(Equal(row.want))
 				if large {
-					g.Expect(live.lists).To(BeZero())
+					g.Expect(live.lists.Load()).To(BeZero())
 				}
 				if !row.outdated {
 					g.Expect(gets).To(BeZero(), "what is known is current")
@@ -394,11 +395,11 @@ func TestALaterWaveOfAChildIsNotRead(t *testing.T) {
 	live := &server{apps: []*argocd.Projection{argocd.NewProjection(ofChild("dns"))}, set: childSet("3")}
 	order, _ := c.Set(platform)
 	for step, want := range map[int]int{3: 0, 4: 1} {
-		live.gets = 0
+		live.gets.Store(0)
 		current, err := NewReader(live, c).Current(t.Context(), &order.ApplicationSet, policy.WaveStep(step), nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(inWaves(current)).To(Equal("dns=3"))
-		g.Expect(live.gets).To(Equal(want), "its own wave would have it read")
+		g.Expect(int(live.gets.Load())).To(Equal(want), "its own wave would have it read")
 	}
 }
 

@@ -62,7 +62,8 @@ func TestTheRootsOfTheApplicationsOfAChild(t *testing.T) {
 			j := judge.New(config, judge.Dependencies{Histories: &scenario.Watch{}, Clock: scenario.AtNoon})
 			if !row.lone { // the text of a denial says the same
 				o := New(j, of, known, nil)
-				root := NewRoots(j, known, nil).Of(of, types.NamespacedName{Namespace: "argocd", Name: "web"}, o.ToCome()["web"].Decision)
+				web := types.NamespacedName{Namespace: "argocd", Name: "web"}
+				root := NewRoots(j, known, nil).Of(of, web, o.ToCome()["web"].Decision)
 				g.Expect(root.Application).To(Equal(row.want))
 			}
 			needs := New(j, of, known, nil).Needs()

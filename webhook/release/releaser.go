@@ -203,12 +203,20 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	return next
 }
 
-// letGo has an Application looked at once that is in no ApplicationSet, and comes after nothing any more: its sync was
-// denied, and nobody else would ask for it soon.
+// letGo has Applications looked at once that nothing orders any more: one that came after others, or the children of a
+// parent. Their syncs were denied, and nobody else would ask for them soon.
 func (r *Releaser) letGo(name types.NamespacedName) {
-	app, alone := argocd.IsAlone(name)
-	p := r.known.Application(app)
-	if alone && p != nil && !p.Controlled() && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
-		r.refresh.ask(name, app, turnHasCome, p.Application.ReconciledAt)
+	var all []*argocd.Projection
+	if parent, is := policy.ParentNamed(name.Name); is {
+		all = r.known.Owned(argocd.UIDOfParent(name.Namespace, parent))
+	} else if app, alone := argocd.IsAlone(name); alone {
+		if p := r.known.Application(app); p != nil {
+			all = append(all, p)
+		}
+	}
+	for _, p := range all {
+		if !p.Controlled() && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
+			r.refresh.ask(name, nameOf(p), turnHasCome, p.Application.ReconciledAt)
+		}
 	}
 }
