@@ -114,7 +114,7 @@ func TestWavesHaveTheirNumbers(t *testing.T) {
 	printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter("json")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(printer.PrintObj(h, &object)).To(Succeed())
-	golden.Expect(t, "waves.json", object.String())
+	golden.Expect(t, "by-waves.json", object.String())
 	for form, text := range map[string]string{
 		"text": lines, "HTML": page.String(), "CSV": table.String(), "JSON": object.String(),
 	} {
