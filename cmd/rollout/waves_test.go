@@ -55,7 +55,7 @@ func TestGetShowsWaves(t *testing.T) {
 		expectFits(t, screens[kind], lines)
 		golden.Expect(t, "waves-"+kind+".golden", strings.Join(lines, "\n")+"\n")
 	}
-	golden.Expect(t, "waves.json", printed(t, "json", r))
+	golden.Expect(t, "by-waves.json", printed(t, "json", r))
 	g.Expect(r.Line()).To(Equal("argocd/guestbook: Waiting, wave 0 (2/3), 2 of 7 done, waiting for: " +
 		"guestbook-qa-eu (NotHealthy: Degraded)"))
 	list := &rollout.List{Items: []*rollout.Rollout{r}}
