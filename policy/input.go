@@ -178,7 +178,8 @@ type ApplicationSet struct {
 	ParentUID string
 	// Waves says that it has no RollingSync, and that the sync waves of its Applications are its steps, lowest first.
 	Waves bool
-	// Recorded is its status.applicationStatus, by the name of the Application. It is only read.
+	// Recorded is its status.applicationStatus, by the name of the Application. Of the order of a parent it has those that
+	// the parent has yet to create or to change, with the step that they are to be in and nothing else. It is only read.
 	Recorded map[string]Recorded
 }
 

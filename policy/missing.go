@@ -47,7 +47,11 @@ const notThere = "it does not exist yet"
 // doesNotExist is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of
 // an object, a recorded name is any text.
 func doesNotExist(name string, r Recorded) Blocker {
-	return Blocker{
+	b := Blocker{
 		Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotGenerated, Detail: notThere,
 	}
+	if IsWave(b.Step) { // only a parent records waves
+		b.Next = "sync its parent, which creates APP"
+	}
+	return b
 }

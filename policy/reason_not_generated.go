@@ -40,6 +40,9 @@ var notGenerated = waiting{
 		if until := in.settled(); d.Step > 0 && in.Now.Before(until) {
 			d.NotBefore, d.Next = until, justWait
 			d.Detail = "the ApplicationSet controller may still be writing its Applications"
+			if in.ApplicationSet.Parent() {
+				d.Detail = "a sync of the parent may still be writing its children"
+			}
 			return d, true
 		}
 		if in.ApplicationSet.Failing == "" || !in.changed() || in.ApplicationSet.FailingStep >= d.Step {

@@ -51,3 +51,9 @@ func TestCalled(t *testing.T) {
 	g.Expect(Called("argocd/guestbook")).To(Equal("ApplicationSet argocd/guestbook"))
 	g.Expect(Called("argocd/" + NameOfParent("platform"))).To(Equal("Application argocd/platform"))
 }
+
+func TestWhatAParentHasYetToCreateIsItsToCreate(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(doesNotExist("new", Recorded{Step: WaveStep(7) + 1}).Next).To(Equal("sync its parent, which creates APP"))
+	g.Expect(doesNotExist("new", Recorded{Step: 2}).Next).To(BeEmpty(), "the ApplicationSet controller does")
+}

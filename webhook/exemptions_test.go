@@ -116,12 +116,14 @@ func TestExemptionsStayWhileTheyCannotBeListed(t *testing.T) {
 	g.Expect(testutil.GatherAndCount(registry, "stepgate_exemption")).To(BeZero())
 }
 
-// TestExemptionsWithoutProgressiveSyncs counts an ApplicationSet whose controller records nothing.
+// TestExemptionsWithoutProgressiveSyncs counts an ApplicationSet whose controller records nothing. By waves, it need not.
 func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
-	for recorded, want := range map[string]string{"": "1", "dev": "0"} {
+	for recorded, want := range map[string]string{"": "1", "dev": "0", "waves": "0"} {
 		c := scenario.Of("1:dev=Healthy@b 2:prod=Healthy@b")
 		c.Sets[0].Status.ApplicationStatus = nil
-		if recorded != "" {
+		if recorded == "waves" {
+			c = scenario.Waves("1:dev=Healthy@b 2:prod=Healthy@b")
+		} else if recorded != "" {
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
 		}
 		registry := prometheus.NewRegistry()

@@ -75,8 +75,11 @@ func actionOf(w http.ResponseWriter, r *http.Request, a asked) (wanted dashboard
 		return bad("this is no action")
 	}
 	switch {
-	case a.app.FollowsAlone():
+	case a.alone():
 		return bad("no ApplicationSet has this Application: there is nothing to pause or to approve")
+	case a.set.Parent():
+		parent, _ := policy.ParentNamed(a.set.Name)
+		return bad("stepgate pauses and approves no waves from here: stepgate pause " + parent + " -n " + a.set.Namespace)
 	case wanted.Namespace != a.set.Namespace || wanted.Name != a.set.Name:
 		return bad("the Application that Argo CD has checked is not one of this ApplicationSet")
 	case wanted.Revision != "":

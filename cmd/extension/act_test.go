@@ -193,7 +193,7 @@ func TestWhoMayAct(t *testing.T) {
 		"a name with a space":            {headers: user("carol at noon"), code: 403, text: name},
 		"a name with a letter like a":    {headers: user("c\u0430rol"), code: 403, text: name},
 		"a very long name":               {headers: user(strings.Repeat("x", 122)), code: 403, text: "your name in Argo CD has more than 121 characters, so stepgate cannot act for you"},
-		"an Application of none":         {headers: acting(func(h http.Header) { h.Set(ApplicationHeader, "argocd:engineering-alone-guestbook") }), code: 403, text: "no ApplicationSet owns the Application engineering-alone-guestbook, and it comes after nothing"},
+		"an Application of none":         {headers: acting(func(h http.Header) { h.Set(ApplicationHeader, "argocd:engineering-alone-guestbook") }), code: 403, text: "no ApplicationSet owns the Application engineering-alone-guestbook, no parent orders it, and it comes after nothing"},
 		"another ApplicationSet":         {body: with(func(a *dashboard.Action) { a.Name = "shop" }), code: 400, text: "the Application that Argo CD has checked is not one of this ApplicationSet"},
 		"another namespace":              {body: with(func(a *dashboard.Action) { a.Namespace = "team" }), code: 400, text: "the Application that Argo CD has checked is not one of this ApplicationSet"},
 		"what nobody was shown":          {body: with(func(a *dashboard.Action) { a.Verb = dashboard.Approve }), code: 400, text: "stepgate approves here what somebody was shown before: ask for a dry run first"},

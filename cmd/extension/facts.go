@@ -125,20 +125,22 @@ func (f *Facts) asked(h http.Header) (a asked, err error) {
 		return a, refused(fmt.Sprintf("there is no Application %s in the namespace %s and the project %s",
 			policy.ClientText(name), policy.ClientText(namespace), policy.ClientText(project)))
 	}
-	if a.app.FollowsAlone() {
+	a.set = rollout.Order(f.Known, f.Config, a.app)
+	switch {
+	case a.set != nil:
+		return a, nil
+	case a.app.Controlled():
+		return a, refused("the ApplicationSet that owns the Application " + policy.ClientText(name) + " does not exist")
+	case a.app.FollowsAlone():
 		a.set = argocd.Alone(namespace, a.app.UID, a.app.Annotations)
 		return a, nil
 	}
-	if a.app.Set == "" {
-		return a, refused("no ApplicationSet owns the Application " + policy.ClientText(name) +
-			", and it comes after nothing")
-	}
-	a.set, _ = f.Known.Set(types.NamespacedName{Namespace: namespace, Name: a.app.Set})
-	if a.set == nil || types.UID(a.set.UID) != a.app.Owner {
-		return a, refused("the ApplicationSet that owns the Application " + policy.ClientText(name) + " does not exist")
-	}
-	return a, nil
+	return a, refused("no ApplicationSet owns the Application " + policy.ClientText(name) +
+		", no parent orders it, and it comes after nothing")
 }
+
+// alone reports whether nothing but itself says what the Application comes after.
+func (a asked) alone() bool { return a.set.Name == "" }
 
 // one is the value of a header; empty if there are several.
 func one(h http.Header, name string) string {
@@ -155,7 +157,7 @@ func (f *Facts) rollout(a asked) *rollout.Rollout {
 			return r
 		}
 	}
-	if a.app.FollowsAlone() {
+	if a.alone() {
 		r := rollout.JudgeAlone(f.preview, a.app)
 		f.judged.Add(a.set.UID, r, sameFor)
 		return r
@@ -185,7 +187,7 @@ func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, err
 	if err != nil {
 		return nil, err
 	}
-	if q.App.UID != a.app.UID || q.Owner != a.app.Set || argocd.ProjectOf(q.App) != a.app.Project {
+	if q.App.UID != a.app.UID || argocd.NewProjection(q.App).Set != a.app.Set || argocd.ProjectOf(q.App) != a.app.Project {
 		return nil, refused("the Application has just changed its owner or its project")
 	}
 	x, err := rollout.Explain(ctx, f.preview, f.Known, q)
@@ -204,7 +206,7 @@ func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, err
 
 // history is what stepgate keeps of the rollouts of the ApplicationSet.
 func (f *Facts) history(ctx context.Context, a asked) (*dashboard.History, error) {
-	if a.app.FollowsAlone() {
+	if a.alone() {
 		return dashboard.NoHistory("stepgate keeps the history of ApplicationSets only.", f.now()), nil
 	}
 	log, err := f.Log(ctx, types.UID(a.set.UID))
@@ -227,6 +229,5 @@ func (f *Facts) question(ctx context.Context, name types.NamespacedName) (q roll
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(q.Live.Object, q.App); err != nil {
 		return q, fmt.Errorf("read Application %s: %w", name, err)
 	}
-	q.Owner, err = rollout.OwnerOf(q.Live)
-	return q, err
+	return q, nil
 }

@@ -224,7 +224,7 @@ func TestWhoMayAsk(t *testing.T) {
 		},
 		"an Application of no ApplicationSet": {
 			headers: headers("argocd:engineering-alone-guestbook", "default"), code: 403,
-			text: "no ApplicationSet owns the Application engineering-alone-guestbook, and it comes after nothing",
+			text: "no ApplicationSet owns the Application engineering-alone-guestbook, no parent orders it, and it comes after nothing",
 		},
 		"an Application of an ApplicationSet of the past": {
 			headers: headers("argocd:engineering-orphan-guestbook", "default"), code: 403,

@@ -4,11 +4,11 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/argoproj/argo-cd/v3/common"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -24,28 +24,26 @@ type lineage struct {
 // PARENT:argoproj.io/Application:NAMESPACE/NAME.
 var trackingID = to("metadata", "annotations", common.AnnotationKeyAppInstance)
 
-// parentOf is the Application that an Application is a part of by Argo CD's tracking. tracked says that an annotation
-// says so: the label may be of something else. A copy of another Application's annotation says nothing.
+// parentOf is the Application that an Application is a part of by Argo CD's tracking, as argocd.OwnerOf goes by it, but
+// in files an object may have no namespace. tracked says that an annotation says so: the label may be of something else. A
+// copy of another Application's annotation says nothing.
 func parentOf(meta *metav1.ObjectMeta) (name string, tracked bool) {
-	id, tracked := meta.Annotations[common.AnnotationKeyAppInstance]
-	if !tracked {
-		return meta.Labels[common.LabelKeyAppInstance], false
-	}
+	id := meta.Annotations[common.AnnotationKeyAppInstance]
 	if parts := strings.SplitN(id, ":", 3); len(parts) == 3 && parts[1] == "argoproj.io/Application" {
 		namespace, self, _ := strings.Cut(parts[2], "/")
 		if self == meta.Name && (meta.Namespace == "" || namespace == meta.Namespace) {
 			return parts[0], true
 		}
 	}
-	return "", true
+	return meta.Labels[common.LabelKeyAppInstance], false
 }
 
-// parents are the parents of the Applications, by their index; those that are not there are left out. An Application
-// may be a part of itself, which makes it nobody's child.
+// parents are the parents of the Applications, by their index, in their namespace: stepgate orders no others. Those that
+// are not there are left out. An Application may be a part of itself, which makes it nobody's child.
 func (in *Input) parents() map[int]int {
-	byName := map[string][]int{}
+	byName := map[types.NamespacedName]int{}
 	for i := range in.applications {
-		byName[in.applications[i].Name] = append(byName[in.applications[i].Name], i)
+		byName[types.NamespacedName{Namespace: in.applications[i].namespace, Name: in.applications[i].Name}] = i
 	}
 	parents := map[int]int{}
 	for i := range in.applications {
@@ -53,14 +51,11 @@ func (in *Input) parents() map[int]int {
 		// As InstanceName of argo-cd v3.5.7, pkg/apis/application/v1alpha1: NAMESPACE_NAME, or the name alone.
 		namespace, name, named := strings.Cut(a.parent, "_")
 		if !named {
-			namespace, name = "", a.parent
+			namespace, name = a.namespace, a.parent
 		}
-		found := slices.DeleteFunc(slices.Clone(byName[name]), func(j int) bool {
-			return named && in.applications[j].namespace != namespace
-		})
-		same := slices.IndexFunc(found, func(j int) bool { return in.applications[j].namespace == a.namespace })
-		if a.owner == nil && len(found) > 0 && found[max(same, 0)] != i {
-			parents[i] = found[max(same, 0)]
+		parent, is := byName[types.NamespacedName{Namespace: namespace, Name: name}]
+		if is && a.owner == nil && namespace == a.namespace && parent != i {
+			parents[i] = parent
 		}
 	}
 	return parents
@@ -74,7 +69,7 @@ func (in *Input) lineage(i int, parents map[int]int) (found []lineage) {
 		self := a.parent == a.Name || a.parent == a.namespace+"_"+a.Name
 		if in.live && a.tracked && a.parent != "" && !self {
 			found = append(found, lineage{
-				"parent-elsewhere", fmt.Sprintf("It is a part of Application %s, which is not among what was read.",
+				"parent-elsewhere", fmt.Sprintf("It is a part of Application %s, which is not in its namespace.",
 					short(a.parent)), trackingID,
 			})
 		}

@@ -46,7 +46,7 @@ type Result struct {
 	Document int    `json:"document,omitempty"`
 	// Steps is the number of steps.
 	Steps int `json:"steps"`
-	// ByWaves says that sync waves are its steps, and Waves are those of the Applications that were looked at.
+	// ByWaves says that it orders by sync waves. Waves lists those that its known Applications have.
 	ByWaves bool  `json:"byWaves,omitempty"`
 	Waves   []int `json:"waves,omitempty"`
 	// Applications is the number of Applications that were looked at. AllApplications says that there are no others.

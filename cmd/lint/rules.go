@@ -398,18 +398,18 @@ func waveRules() []Rule {
 		},
 		{
 			"waves-without-children", Warning, "Waves of an Application that has no Applications",
-			"The waves of a parent Application are those of the Applications that it makes, by Argo CD's tracking.",
+			"A parent Application has the waves of the Applications that it makes, by Argo CD's tracking.",
 			"Nothing, if they are in another namespace or still to come. Otherwise remove the annotation.",
 		},
 		{
-			"parent-elsewhere", Note, "An Application whose parent was not read",
+			"parent-elsewhere", Note, "An Application whose parent is not in its namespace",
 			"Argo CD's tracking says which Application has made it. If that one was deleted, nobody syncs or orders this one.",
-			"Nothing, if the parent is in another namespace. Otherwise delete the annotation " +
-				common.AnnotationKeyAppInstance + ".",
+			"Nothing, if the parent is in another namespace, but stepgate does not order it then. Otherwise delete the " +
+				"annotation " + common.AnnotationKeyAppInstance + ".",
 		},
 		{
 			"parent-circle", Warning, "A circle of parents",
-			"By Argo CD's tracking, each of these Applications has made the next one. With waves, each may wait for the others.",
+			"By Argo CD's tracking, each of these Applications has made the next one. So nobody can say which one comes first.",
 			"Take one of them out of the source of the one that has made it.",
 		},
 	}

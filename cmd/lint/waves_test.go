@@ -247,11 +247,11 @@ func TestParents(t *testing.T) {
 		},
 		"no such parent": {
 			[]*argo.Application{of("root", "db")},
-			[]string{"parent-elsewhere 0 " + at + "It is a part of Application root, which is not among what was read."},
+			[]string{"parent-elsewhere 0 " + at + "It is a part of Application root, which is not in its namespace."},
 		},
 		"a parent of this name in another namespace": {
 			[]*argo.Application{of("team-a_root", "db"), root("stepgate.io/waves", "false")},
-			[]string{"parent-elsewhere 0 " + at + "It is a part of Application team-a_root, which is not among what was read."},
+			[]string{"parent-elsewhere 0 " + at + "It is a part of Application team-a_root, which is not in its namespace."},
 		},
 		"a label of something else": {[]*argo.Application{app("argocd", "db", nil, map[string]string{"app.kubernetes.io/instance": "postgres"})}, nil},
 		"a copy of an annotation":   {[]*argo.Application{app("argocd", "db", of("root", "api").Annotations, nil)}, nil},

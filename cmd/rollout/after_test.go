@@ -114,9 +114,9 @@ func TestExplainShowsWhatItComesAfter(t *testing.T) {
 			before, its := infra("1:net=Degraded/Synced@new")
 			set, apps := scene("1:dev=Healthy/OutOfSync@new")
 			set.Spec.Strategy = nil
-			target, owner := apps[0], set.Name
+			target := apps[0]
 			if alone {
-				owner, target.OwnerReferences = "", nil
+				target.OwnerReferences = nil
 				target.Annotations = map[string]string{"stepgate.io/after": "infra"}
 			} else {
 				set.Annotations = map[string]string{"stepgate.io/after": "infra"}
@@ -126,7 +126,7 @@ func TestExplainShowsWhatItComesAfter(t *testing.T) {
 			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
 			g.Expect(err).NotTo(HaveOccurred())
 			x, err := rollout.Explain(t.Context(), preview(known), known, rollout.Question{
-				Live: &unstructured.Unstructured{Object: object}, App: target, Owner: owner,
+				Live: &unstructured.Unstructured{Object: object}, App: target,
 				By: "the settings of Deployment stepgate/stepgate",
 			})
 			g.Expect(err).NotTo(HaveOccurred())

@@ -53,7 +53,7 @@ func explainedOf(
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
 		g.Expect(err).NotTo(HaveOccurred())
 		q := rollout.Question{
-			Live: &unstructured.Unstructured{Object: object}, App: target, Owner: "guestbook", Config: config,
+			Live: &unstructured.Unstructured{Object: object}, App: target, Config: config,
 			By: "the settings of Deployment stepgate/stepgate",
 		}
 		if by == rollout.User {
@@ -122,7 +122,7 @@ func TestAnOperationThatSaysThatItIsAutomatedIsHeld(t *testing.T) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(apps[1])
 	g.Expect(err).NotTo(HaveOccurred())
 	x, err := rollout.Explain(t.Context(), preview(known), known, rollout.Question{
-		Live: &unstructured.Unstructured{Object: object}, App: apps[1], Owner: "guestbook",
+		Live: &unstructured.Unstructured{Object: object}, App: apps[1],
 		Operation: rollout.NextOperation(apps[1], rollout.ApplicationSetController),
 	})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -92,7 +92,7 @@ type Explanation struct {
 	Events []Event `json:"events,omitempty"`
 	// asked is the operation that is judged.
 	asked *argo.Operation
-	// waves are those of its ApplicationSet.
+	// waves lists the waves of what orders the Application.
 	waves waves
 	// older says that the Application may deploy older candidates than what it was last compared with.
 	older bool

@@ -149,7 +149,7 @@ func (f *face) seen(t *testing.T) (r *rollout.Rollout, x *rollout.Explanation) {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(app)
 		g.Expect(err).NotTo(HaveOccurred())
 		x, err = rollout.Explain(t.Context(), preview, known, rollout.Question{
-			Live: &unstructured.Unstructured{Object: object}, App: app, Owner: set.Name, Config: gate, By: "its settings",
+			Live: &unstructured.Unstructured{Object: object}, App: app, Config: gate, By: "its settings",
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 	}

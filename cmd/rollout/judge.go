@@ -82,7 +82,10 @@ func rolloutOf(o *outlook.Outlook, alone string) *Rollout {
 		step.Applications = append(step.Applications, j.application(&p.Application, at))
 	}
 	for _, b := range policy.Missing(o.Input) {
-		missing := Application{Name: b.Application, Believed: believed(set.Recorded[b.Application])}
+		missing := Application{Name: b.Application}
+		if set.RollingSync {
+			missing.Believed = believed(set.Recorded[b.Application])
+		}
 		missing.because(b)
 		step := &r.Steps[by.number(b.Step)-1]
 		step.Applications = append(step.Applications, missing)

@@ -15,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/outlook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -24,8 +25,6 @@ type Question struct {
 	// Live is the Application as it is stored, and App the same as Argo CD's type.
 	Live *unstructured.Unstructured
 	App  *argo.Application
-	// Owner is the name of the ApplicationSet that controls it; empty if there is none.
-	Owner string
 	// Operation is the one that a user wants; nil for the one that Argo CD would ask for by itself.
 	Operation *argo.Operation
 	// Config has the accounts of Argo CD, and By says whose settings these are.
@@ -41,10 +40,19 @@ func (q *Question) asked(by Writer) *argo.Operation {
 	return NextOperation(q.App, by)
 }
 
+// Order is the known ApplicationSet that orders an Application, or the order that a parent gives it; nil if none is known.
+func Order(known judge.KnownSets, config settings.Config, p *argocd.Projection) *argocd.ApplicationSet {
+	set, _ := known.Set(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+	if set == nil || types.UID(set.UID) != p.Owner {
+		return nil
+	}
+	return cmp.Or(judge.OrderOf(config, set, known), set)
+}
+
 // writer is who asks for the operation. Where nobody in Argo CD syncs the Application, somebody does: the ApplicationSet
-// controller starts no sync by waves.
-func (q *Question) writer(waves bool) Writer {
-	if by := WriterOf(q.App); q.Operation == nil && (q.Owner != "" && !waves || by == AutoSync) {
+// controller starts no sync by waves, nor of what it does not control.
+func (q *Question) writer(controlled, waves bool) Writer {
+	if by := WriterOf(q.App); q.Operation == nil && (controlled && !waves || by == AutoSync) {
 		return by
 	}
 	return User
@@ -61,17 +69,20 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	}
 	var ahead *outlook.Outlook
 	slots := ""
-	if q.Owner != "" {
-		x.ApplicationSet = app.Namespace + "/" + q.Owner
-		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
-			ahead = preview.Outlook(set)
-			x.waves = wavesOf(ahead)
-			x.Steps, slots = max(len(set.Steps), len(x.waves)), ahead.SlotsProblem()
-		}
-	} else if p := argocd.NewProjection(app); p.FollowsAlone() {
+	p := argocd.NewProjection(app)
+	set := Order(known, q.Config, p)
+	switch {
+	case set != nil:
+		x.ApplicationSet = set.Namespace + "/" + set.Name
+		ahead = preview.Outlook(set)
+		x.waves = wavesOf(ahead)
+		x.Steps, slots = max(len(set.Steps), len(x.waves)), ahead.SlotsProblem()
+	case p.Controlled():
+		x.ApplicationSet = app.Namespace + "/" + p.Set
+	case p.FollowsAlone():
 		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
 	}
-	x.By = q.writer(ahead != nil && ahead.Set.Waves)
+	x.By = q.writer(p.Controlled(), set != nil && set.Waves)
 	x.asked = q.asked(x.By)
 	account := "system:serviceaccount:" + app.Namespace + ":argocd-applicationset-controller"
 	switch x.By {
@@ -99,7 +110,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
 		x.Outcome, x.Needs, x.Blockers, x.Message = Running, nil, nil, ""
 	}
-	x.Says, x.Deployed = Says(app), deployed(argocd.NewProjection(app))
+	x.Says, x.Deployed = Says(app), deployed(p)
 	return x, nil
 }
 

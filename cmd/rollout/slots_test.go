@@ -57,7 +57,7 @@ func TestMaxUpdateIsShown(t *testing.T) {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(apps[3])
 		g.Expect(err).NotTo(HaveOccurred())
 		x, err := rollout.Explain(t.Context(), preview, known, rollout.Question{
-			Live: &unstructured.Unstructured{Object: object}, App: apps[3], Owner: "guestbook",
+			Live: &unstructured.Unstructured{Object: object}, App: apps[3],
 			By: "the settings of Deployment stepgate/stepgate",
 		})
 		g.Expect(err).NotTo(HaveOccurred())

@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -60,6 +61,12 @@ func (s *Snapshot) AddProjects(projects ...argo.AppProject) {
 func (s *Snapshot) Windows(project string) (argo.SyncWindows, bool) {
 	windows, known := s.windows[project]
 	return windows, known
+}
+
+// AddSet adds an ApplicationSet, or replaces the one of its name.
+func (s *Snapshot) AddSet(set *argocd.ApplicationSet) {
+	s.Objects.AddSet(set)
+	s.Lend(set, true)
 }
 
 // Add adds objects to a Snapshot.
@@ -126,14 +133,54 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 	return s, r.follow(ctx, s, name)
 }
 
-// Alone reads an Application that no ApplicationSet controls, if it comes after others, and what that is.
-func (r *Reader) Alone(ctx context.Context, app *argo.Application) (*Snapshot, error) {
-	s, p := NewSnapshot(), argocd.NewProjection(app)
+// OrderOf is the name of what orders an Application: its ApplicationSet, whether that exists or not, or the parent that
+// orders it; empty if nothing does.
+func (r *Reader) OrderOf(ctx context.Context, p *argocd.Projection) (name types.NamespacedName, err error) {
+	if p.Set == "" {
+		return name, nil
+	}
+	own := types.NamespacedName{Namespace: p.Namespace, Name: p.Set}
+	set, err := r.live.ApplicationSet(ctx, own)
+	switch {
+	case err != nil || set == nil && !p.Controlled(): // its parent gives no order
+		return name, err
+	case set == nil || set.Counts() == nil:
+		return own, nil
+	}
+	order := types.NamespacedName{Namespace: p.Namespace, Name: set.Child.Set}
+	if parent, err := r.live.ApplicationSet(ctx, order); err != nil || parent != nil {
+		return order, err
+	}
+	return own, nil
+}
+
+// Of reads what orders an Application, with all that it orders. Of an ApplicationSet that does not exist nothing is known:
+// the rule says that the gate has no say then. Where nothing orders the Application, it reads what that comes after.
+func (r *Reader) Of(ctx context.Context, app *argo.Application) (*Snapshot, error) {
+	p := argocd.NewProjection(app)
+	name, err := r.OrderOf(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case name.Name == "":
+		return r.alone(ctx, p)
+	}
+	s, err := r.One(ctx, name)
+	var gone *live.NotFoundError
+	if errors.As(err, &gone) {
+		return NewSnapshot(), nil
+	}
+	return s, err
+}
+
+// alone reads an Application that no ApplicationSet controls, if it comes after others, and what that is.
+func (r *Reader) alone(ctx context.Context, p *argocd.Projection) (*Snapshot, error) {
+	s := NewSnapshot()
 	if !p.FollowsAlone() {
 		return s, nil
 	}
 	s.add(p)
-	return s, r.follow(ctx, s, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	return s, r.follow(ctx, s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 }
 
 // follow reads what an ApplicationSet and its Applications come after, and what that comes after.
@@ -192,15 +239,28 @@ func (s *Snapshot) after(name types.NamespacedName) (all []types.NamespacedName)
 	return all
 }
 
-// fill reads the Applications of an ApplicationSet.
+// fill reads the Applications of an ApplicationSet. Of a parent these are its children, and the Applications of those
+// children that are ApplicationSets.
 func (r *Reader) fill(ctx context.Context, s *Snapshot, name types.NamespacedName, set *argocd.ApplicationSet) error {
+	owners := map[types.UID]bool{types.UID(set.UID): true}
+	if set.Parent() {
+		err := live.ApplicationSets(ctx, r.objects, name.Namespace, func(one *argo.ApplicationSet) {
+			if lender := argocd.NewApplicationSet(one); lender.Lends(types.UID(set.UID)) {
+				s.AddSet(lender)
+				owners[one.UID] = true
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if len(set.Recorded) > maxGets {
 		total, err := live.CountApplications(ctx, r.objects, name.Namespace)
 		if err != nil {
 			return err
 		}
 		if total > 0 && len(set.Recorded)*fewOf > total {
-			return r.list(ctx, s, name.Namespace, set.UID)
+			return r.list(ctx, s, name.Namespace, owners)
 		}
 	}
 	versions, err := r.live.Versions(ctx, name.Namespace, labels.Everything())
@@ -209,20 +269,20 @@ func (r *Reader) fill(ctx context.Context, s *Snapshot, name types.NamespacedNam
 	}
 	var own []string
 	for _, v := range versions {
-		if string(v.Owner) == set.UID {
+		if owners[v.Owner] {
 			own = append(own, v.Name)
 		}
 	}
 	if len(own) > maxGets && len(own)*fewOf > len(versions) {
-		return r.list(ctx, s, name.Namespace, set.UID)
+		return r.list(ctx, s, name.Namespace, owners)
 	}
 	return r.each(ctx, s, name.Namespace, own)
 }
 
-// list reads all Applications of a namespace, and keeps those of an ApplicationSet.
-func (r *Reader) list(ctx context.Context, s *Snapshot, namespace, owner string) error {
+// list reads all Applications of a namespace, and keeps those of some owners.
+func (r *Reader) list(ctx context.Context, s *Snapshot, namespace string, owners map[types.UID]bool) error {
 	return live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
-		if p := argocd.NewProjection(app); string(p.Owner) == owner {
+		if p := argocd.NewProjection(app); owners[p.Owner] {
 			s.add(p)
 		}
 	})

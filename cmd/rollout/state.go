@@ -45,7 +45,7 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 	if n := len(a.Compared); n > 0 && len(a.Ran) > 0 {
 		shown.Runs, shown.Since = revisionsOf(a.Ran[max(0, len(a.Ran)-n):]), timeOf(a.LastSync.Since)
 	}
-	if listed {
+	if listed && j.Set.RollingSync {
 		shown.Believed = believed(recorded)
 		shown.Differs = differs(recorded, a, &shown, step)
 	}

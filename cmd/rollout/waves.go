@@ -14,11 +14,11 @@ import (
 	"github.com/stepgate/stepgate/webhook/outlook"
 )
 
-// waves are the 0-based steps of the rule that the Applications of an ApplicationSet by waves are in, lowest first. There
-// are none where the steps are those of RollingSync.
+// waves are the 0-based steps of the rule that the Applications of a rollout by waves are in, lowest first. It is empty
+// where RollingSync gives the steps.
 type waves []int
 
-// wavesOf are those of an ApplicationSet.
+// wavesOf lists the waves of an Outlook, also of Applications that are yet to be created.
 func wavesOf(o *outlook.Outlook) waves {
 	if !o.Set.Waves {
 		return nil
@@ -26,6 +26,9 @@ func wavesOf(o *outlook.Outlook) waves {
 	var all waves
 	for _, p := range o.Applications {
 		all = append(all, o.Set.StepOf(p.Application.Labels))
+	}
+	for _, b := range policy.Missing(o.Input) {
+		all = append(all, b.Step)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

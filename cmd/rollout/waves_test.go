@@ -101,7 +101,7 @@ func TestSomebodyStartsAWave(t *testing.T) {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(app)
 		g.Expect(err).NotTo(HaveOccurred())
 		x, err := rollout.Explain(t.Context(), preview(known), known, rollout.Question{
-			Live: &unstructured.Unstructured{Object: object}, App: app, Owner: set.Name, Config: config,
+			Live: &unstructured.Unstructured{Object: object}, App: app, Config: config,
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(x.By).To(Equal(rollout.User))

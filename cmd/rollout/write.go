@@ -4,15 +4,12 @@ package rollout
 
 import (
 	"encoding/json"
-	"fmt"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // Writer is who asks for a sync.
@@ -98,20 +95,4 @@ func asMap(operation *argo.Operation) (m map[string]any, err error) {
 		return nil, err
 	}
 	return m, json.Unmarshal(text, &m)
-}
-
-// OwnerOf is the name of the ApplicationSet that controls an Application; empty if there is none.
-func OwnerOf(live *unstructured.Unstructured) (string, error) {
-	text, err := live.MarshalJSON()
-	if err != nil {
-		return "", err
-	}
-	app, err := argocd.Decode(text)
-	if err != nil {
-		return "", fmt.Errorf("Application %s: %w", live.GetName(), err)
-	}
-	if owners := argocd.Owners(app); len(owners) > 0 {
-		return owners[0].Name, nil
-	}
-	return "", nil
 }

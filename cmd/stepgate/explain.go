@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -95,18 +94,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 			return nil, err
 		}
 	}
-	if q.Owner, err = rollout.OwnerOf(live); err != nil {
-		return nil, err
-	}
-	var known *rollout.Snapshot
-	owner := types.NamespacedName{Namespace: name.Namespace, Name: q.Owner}
-	if q.Owner != "" {
-		known, err = orGone(r.reader.One(ctx, owner))
-	}
-	if _, parent := policy.ParentNamed(q.Owner); err == nil && (q.Owner == "" || parent && len(known.Sets()) == 0) {
-		q.Owner = "" // its parent gives no order
-		known, err = r.reader.Alone(ctx, app)
-	}
+	known, err := r.reader.Of(ctx, app)
 	if err != nil {
 		return nil, err
 	}
@@ -143,16 +131,6 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		x.Problems = append(x.Problems, "Events are not shown: "+err.Error())
 	}
 	return x, nil
-}
-
-// orGone takes an ApplicationSet that does not exist for one that nothing is known of: the rule says that the gate has
-// no say then.
-func orGone(s *rollout.Snapshot, err error) (*rollout.Snapshot, error) {
-	var gone *live.NotFoundError
-	if errors.As(err, &gone) {
-		return rollout.NewSnapshot(), nil
-	}
-	return s, err
 }
 
 // application reads an Application as it is stored, and as Argo CD's type.

@@ -157,11 +157,12 @@ func parentsOf(
 	if only != "" && !one || only == "" && !orders {
 		return nil, nil
 	}
-	return all, live.Applications(ctx, clients.Objects, namespace, func(app *argo.Application) {
+	err = live.Applications(ctx, clients.Objects, namespace, func(app *argo.Application) {
 		if p := argocd.NewProjection(app); p.Waves != nil && (only == "" || p.Waves.Name == only) {
 			all = append(all, argocd.FormOfParent(app))
 		}
 	})
+	return all, err
 }
 
 // readers read the ledgers of a cluster, each once.

@@ -202,10 +202,12 @@ func (w *wait) goal(
 		return goal, set, &live.NotFoundError{
 			Kind: "Application or ApplicationSet", Namespace: name.Namespace, Names: []string{name.Name},
 		}
-	case app.Set == "":
-		//nolint:staticcheck // the kind of an object
-		return goal, set, fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name)
 	}
 	goal.Application = name.Name
-	return goal, types.NamespacedName{Namespace: name.Namespace, Name: app.Set}, nil
+	set, err = r.reader.OrderOf(ctx, app)
+	if err == nil && set.Name == "" {
+		//nolint:staticcheck // the kind of an object
+		err = fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name)
+	}
+	return goal, set, err
 }

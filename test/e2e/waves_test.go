@@ -211,6 +211,8 @@ func (s *suite) askAboutWaves(ctx context.Context, degraded string) (problem err
 	}{
 		{[]string{"get"}, "waves/platform"},
 		{[]string{"get", "platform"}, "wave 0"},
+		{[]string{"get", "platform", "--all"}, "fleet-a"},
+		{[]string{"explain", "fleet-a"}, "wave 5"},
 		{[]string{"explain", "shop-b"}, degraded},
 		{[]string{"explain", degraded}, "wave 0"},
 		{[]string{"pause", "platform", "--step", "20", "--reason", "INC-1"}, "wave 20"},

@@ -157,8 +157,13 @@ func (j *Judge) judgeLent(ctx context.Context, w *Write, set *argocd.Application
 // OrderOf is the known order by which the Applications of an ApplicationSet are judged that gives none itself; nil if
 // there is none.
 func (j *Judge) OrderOf(set *argocd.ApplicationSet, known KnownSets) *argocd.ApplicationSet {
+	return OrderOf(j.Config, set, known)
+}
+
+// OrderOf is Judge.OrderOf of an installation.
+func OrderOf(config settings.Config, set *argocd.ApplicationSet, known KnownSets) *argocd.ApplicationSet {
 	child := set.Counts()
-	if child == nil || !j.Config.Waves {
+	if child == nil || !config.Waves {
 		return nil
 	}
 	order, _ := known.Set(types.NamespacedName{Namespace: set.Namespace, Name: child.Set})

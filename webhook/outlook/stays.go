@@ -15,7 +15,7 @@ import (
 // where somebody has switched automated sync off, it is for a person to start them.
 func StartedByArgoCD(p *argocd.Projection, set *argocd.ApplicationSet) bool {
 	_, recorded := set.Recorded[p.Name]
-	return !p.Application.Reported && (p.AutoSync || recorded && !set.CreatesOnly)
+	return !p.Application.Reported && (p.AutoSync || recorded && !set.Waves && !set.CreatesOnly)
 }
 
 // StaysBack reports whether an Application has failed at a candidate, or somebody may have taken it back from that, and

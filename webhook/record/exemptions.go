@@ -94,7 +94,7 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 		for _, x := range exempt {
 			emit(x.Kind, set.Namespace, set.Name)
 		}
-		if len(set.Recorded) == 0 && len(e.known.Owned(types.UID(set.UID))) > 0 {
+		if set.RollingSync && len(set.Recorded) == 0 && len(e.known.Owned(types.UID(set.UID))) > 0 {
 			unrecorded++
 		}
 	}

@@ -75,9 +75,9 @@ func (b *Waiting) note(w *judge.Write, v judge.Verdict) (over wait) {
 	if v.Err != nil || w.UID == "" {
 		return wait{}
 	}
-	owner := w.UID // of an Application that no ApplicationSet controls
-	if len(w.Owners) > 0 {
-		owner = w.Owners[0].UID
+	owner := w.UID // of an Application that nothing orders
+	if v.Set != nil {
+		owner = types.UID(v.Set.UID)
 	}
 	switch {
 	case v.Rejects() && v.Reason != policy.AlreadySynced:

@@ -36,8 +36,8 @@ func (w watched) Owned(owner types.UID) []*argocd.Projection {
 
 // denial is a denied sync of an Application of an ApplicationSet.
 func denial(set, app string) (*judge.Write, judge.Verdict) {
-	w := &judge.Write{UID: types.UID(app), Owners: []metav1.OwnerReference{{UID: types.UID(set)}}}
-	return w, judge.Verdict{
+	return &judge.Write{UID: types.UID(app)}, judge.Verdict{
+		Set:      &argocd.ApplicationSet{ApplicationSet: policy.ApplicationSet{UID: set}},
 		Settings: settings.Settings{Mode: settings.Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}},
 	}
 }

@@ -46,8 +46,6 @@ type Annotation struct {
 	Name string
 	// Beside is the annotation without which it has no effect; empty for one that has an effect by itself.
 	Beside string
-	// Always says that every installation allows it: it adds an order, and takes none away.
-	Always bool
 	// Values are what it may hold, Writer is who writes it, and Effect is what follows, for
 	// docs/reference/annotations.md.
 	Values, Writer, Effect string
@@ -62,34 +60,33 @@ const (
 // All are all annotations of an ApplicationSet. One that belongs to another one stands after it.
 func All() []Annotation {
 	return []Annotation{
-		{ModeAnnotation, "", false, "`enforce`, `audit` or `off`", people, "Overrides `--mode`."},
-		{RequireAnnotation, "", false, "`health`, `completed` or `revision`", people, "Overrides `--require`."},
-		{PinAnnotation, "", false, "`compared` or `candidate`", people, "Overrides `--pin`."},
-		{BypassAnnotation, "", false, "a time (RFC 3339), at most 24 h ahead, and a reason: `2026-11-21T18:00:00Z INC-1234`", people,
+		{ModeAnnotation, "", "`enforce`, `audit` or `off`", people, "Overrides `--mode`."},
+		{RequireAnnotation, "", "`health`, `completed` or `revision`", people, "Overrides `--require`."},
+		{PinAnnotation, "", "`compared` or `candidate`", people, "Overrides `--pin`."},
+		{BypassAnnotation, "", "a time (RFC 3339), at most 24 h ahead, and a reason: `2026-11-21T18:00:00Z INC-1234`", people,
 			"Lets every sync through until then."},
-		{ExcludeAnnotation, "", false, "names of Applications, separated by commas without spaces, such a time and a " +
-			"reason: `dev-eu,dev-us 2026-11-21T18:00:00Z INC-1234`", people, "They hold nobody up until then."},
-		{PauseAnnotation, "", false, "`all`, or numbers of steps, and perhaps a reason: `3,4: INC-1234`", people,
+		{ExcludeAnnotation, "", "names of Applications, separated by commas without spaces, such a time and a reason: " +
+			"`dev-eu,dev-us 2026-11-21T18:00:00Z INC-1234`", people, "They hold nobody up until then."},
+		{PauseAnnotation, "", "`all`, or numbers of steps, and perhaps a reason: `3,4: INC-1234`", people,
 			"Nothing new starts in these steps. Denials show the reason."},
-		{PausedByAnnotation, PauseAnnotation, false, "user and time", stepgate, "Says who has paused, and when."},
-		{SoakAnnotation, "", false, "a duration such as `30m`, or one for each step: `3=1h,4=24h`", people,
+		{PausedByAnnotation, PauseAnnotation, "user and time", stepgate, "Says who has paused, and when."},
+		{SoakAnnotation, "", "a duration such as `30m`, or one for each step: `3=1h,4=24h`", people,
 			"A step waits until the earlier steps have been deployed and Healthy for that long."},
-		{ApproveAnnotation, "", false, "`all`, or numbers of steps such as `3,4`", people, "These steps wait for an approval."},
-		{ApprovedAnnotation, ApproveAnnotation, false, "`STEP@REVISION`, separated by commas", "approvers",
+		{ApproveAnnotation, "", "`all`, or numbers of steps such as `3,4`", people, "These steps wait for an approval."},
+		{ApprovedAnnotation, ApproveAnnotation, "`STEP@REVISION`, separated by commas", "approvers",
 			"Approves what the step is about to deploy. `stepgate approve` writes it."},
-		{ApprovedByAnnotation, ApproveAnnotation, false, "approval, user and time", stepgate,
-			"Says who has approved, and when."},
-		{MaxFailuresAnnotation, "", false, "a number, or a share of the step such as `10%`", people,
+		{ApprovedByAnnotation, ApproveAnnotation, "approval, user and time", stepgate, "Says who has approved, and when."},
+		{MaxFailuresAnnotation, "", "a number, or a share of the step such as `10%`", people,
 			"Once more Applications of a step have failed, no other one of it starts."},
-		{VerifyAnnotation, "", false, "`STEP=RESOURCE.GROUP/NAME`, separated by semicolons: `3=analysisruns.argoproj.io/smoke`", people,
+		{VerifyAnnotation, "", "`STEP=RESOURCE.GROUP/NAME`, separated by semicolons: `3=analysisruns.argoproj.io/smoke`", people,
 			"The step waits until such an object, labelled with the revision, says yes."},
-		{AfterAnnotation, "", false, "names of ApplicationSets or Applications, separated by commas: `infra, platform/base`", people,
+		{AfterAnnotation, "", "names of ApplicationSets or Applications, separated by commas: `infra, platform/base`", people,
 			"Nothing of it starts before everything of those is done. It counts on an Application, too."},
-		{WavesAnnotation, "", true, "`true` or `false`", people,
+		{WavesAnnotation, "", "`true` or `false`", people,
 			"Without RollingSync: the sync waves of the Applications (`argocd.argoproj.io/sync-wave`) are its steps."},
-		{MaxUpdateAnnotation, WavesAnnotation, false, "a limit such as `3`, or one for each wave: `10=25%,20=3`", people,
+		{MaxUpdateAnnotation, WavesAnnotation, "a limit such as `3`, or one for each wave: `10=25%,20=3`", people,
 			"How many Applications of a wave sync at a time, with `config.maxUpdate`."},
-		{TrackAnnotation, "", false, "the key of a label", people,
+		{TrackAnnotation, "", "the key of a label", people,
 			"Steps, and what is counted in them, hold among the Applications that share its value."},
 	}
 }
@@ -98,7 +95,7 @@ func All() []Annotation {
 func Annotations() []string {
 	var names []string
 	for _, a := range All() {
-		if a.Beside == "" && !a.Always {
+		if a.Beside == "" && a.Name != WavesAnnotation { // it adds an order, and takes none away
 			names = append(names, a.Name)
 		}
 	}
