@@ -17,8 +17,8 @@ import (
 const (
 	// MostRollouts is how many rollouts a Log has: what is older is left out.
 	MostRollouts = 50
-	// mostSteps bounds what one rollout has.
-	mostSteps = 1000
+	// MostSteps bounds what one rollout has.
+	MostSteps = 1000
 	// MostWaits bounds the waits that one step has.
 	MostWaits = 10
 	// MostFailures bounds its failures.
@@ -230,7 +230,7 @@ func (l *Log) validate() error {
 	}
 	for i := range l.Rollouts {
 		r := &l.Rollouts[i]
-		if r.Revision == "" || len(r.Steps) > mostSteps || len(r.Bypasses) > MostWaits ||
+		if r.Revision == "" || len(r.Steps) > MostSteps || len(r.Bypasses) > MostWaits ||
 			r.Result != "" && r.Result != Complete && r.Result != Superseded {
 			return errors.New("a rollout is none that stepgate writes")
 		}

@@ -175,9 +175,12 @@ func (n *next) begin(s policy.Source, at time.Time, back bool) *ledger.Rollout {
 	return &n.Rollouts[len(n.Rollouts)-1]
 }
 
-// step is a step, from 0, of a rollout.
+// step is a step, from 0, of a rollout. Of more than ledger.MostSteps, nothing is kept of those that come late.
 func (*next) step(r *ledger.Rollout, step int) *ledger.Step {
 	at, found := slices.BinarySearchFunc(r.Steps, step+1, func(s ledger.Step, n int) int { return s.Step - n })
+	if !found && len(r.Steps) == ledger.MostSteps {
+		return &ledger.Step{Step: step + 1}
+	}
 	if !found {
 		r.Steps = slices.Insert(r.Steps, at, ledger.Step{Step: step + 1})
 	}
