@@ -129,7 +129,7 @@ func (dep *Dependency) inTrack(in *Input) []*Application {
 
 // isTarget reports whether an Application is the target: nothing waits for itself.
 func (dep *Dependency) isTarget(in Input, a *Application) bool {
-	return a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace
+	return MemberName(in.ApplicationSet.Namespace, dep.Namespace, a.Name) == in.Target.Name
 }
 
 // ofSet says what of the ApplicationSet itself, which has these members in the track of the target, is not done. One

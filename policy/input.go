@@ -178,6 +178,9 @@ type ApplicationSet struct {
 	ParentUID string
 	// Waves says that it has no RollingSync, and that the sync waves of its Applications are its steps, lowest first.
 	Waves bool
+	// Elsewhere are the members of the order of a parent that are in other namespaces than its own, by MemberName: those
+	// that Argo CD says the parent deploys. Whoever may write there could name it as the parent. It is only read.
+	Elsewhere map[string]bool
 	// Recorded is its status.applicationStatus, by the name of the Application. Of the order of a parent it has those that
 	// the parent has yet to create or to change, with the step that they are to be in and nothing else. It is only read.
 	Recorded map[string]Recorded

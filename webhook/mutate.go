@@ -44,7 +44,7 @@ var _ webhook.AdmissionHandler = (*Mutator)(nil)
 
 // Handle answers with the patches of one write.
 func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	w, err := judge.NewWrite(req.AdmissionRequest)
+	w, err := judge.NewWrite(req.AdmissionRequest, m.gate.course.Judge.Config.Tracking)
 	if err != nil {
 		// The validating webhook is called next, and says so.
 		return unchanged()

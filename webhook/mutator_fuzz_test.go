@@ -17,6 +17,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/jsonedit"
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
@@ -173,6 +174,6 @@ func early(c *scenario.Cluster, req admissionv1.AdmissionRequest) bool {
 	if !owned || !inThird || !starts || c.Apps[1].Status.Health.Status == "Healthy" {
 		return false
 	}
-	w, err := judge.NewWrite(req)
+	w, err := judge.NewWrite(req, argocd.Tracking{})
 	return err == nil && !w.Target.Operation.RollsBack && !w.Target.Operation.Redeploys
 }

@@ -44,7 +44,7 @@ func (p *Preview) Outlook(set *argocd.ApplicationSet) *outlook.Outlook {
 // Candidates are what the Application of a write could deploy, newest first, as the mutating webhook tells of them; none
 // where the gate has no say in the write.
 func (p *Preview) Candidates(req admissionv1.AdmissionRequest) ([]course.Candidate, error) {
-	w, err := judge.NewWrite(req)
+	w, err := judge.NewWrite(req, p.course.Judge.Config.Tracking)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *Answer) Rejected() bool { return a.Held || a.Message != "" }
 
 // Write judges one write, on live reads. An error means that there is no decision.
 func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (*Answer, error) {
-	w, err := judge.NewWrite(req)
+	w, err := judge.NewWrite(req, p.course.Judge.Config.Tracking)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) policy.Input {
 	j := p.course.Judge
 	for _, owner := range w.Owners {
-		set, err := j.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
+		set, err := j.Live.ApplicationSet(ctx, owner.NamespacedName)
 		if err != nil || set == nil || set.UID != string(owner.UID) {
 			continue
 		}
@@ -117,7 +117,7 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 			continue
 		}
 		s := j.Parser.OfWrite(set, w.Claim())
-		w = w.Under(s.Mode)
+		w = w.In(set.Namespace).Under(s.Mode)
 		after, _ := j.After(w, set, s)
 		in := j.Input(w, &set.ApplicationSet, s, after)
 		in.History = j.History(w, &set.ApplicationSet)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
@@ -52,7 +53,7 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 					tried++
 					req.Object.Raw = raw
 					// What is no operation write any more starts nothing. (A plain sync that only edits it is one.)
-					if w, err := judge.NewWrite(req); err == nil && !w.Target.Operation.Written {
+					if w, err := judge.NewWrite(req, argocd.Tracking{}); err == nil && !w.Target.Operation.Written {
 						g.Expect(path).To(Equal("operation"))
 						continue
 					}

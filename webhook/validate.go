@@ -83,7 +83,7 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 // The gate judges an Application by its present owner, even if an earlier write took it from its ApplicationSet: the
 // ApplicationSet controller reverts that. A step that it has left a moment ago still counts (policy.Past).
 func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	w, err := judge.NewWrite(req.AdmissionRequest)
+	w, err := judge.NewWrite(req.AdmissionRequest, g.course.Judge.Config.Tracking)
 	if err != nil {
 		return badRequest(err)
 	}

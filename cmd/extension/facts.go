@@ -171,7 +171,7 @@ func (f *Facts) rollout(a asked) *rollout.Rollout {
 func (f *Facts) status(a asked) Status {
 	r := f.rollout(a)
 	s := Status{At: f.now(), Rollout: dashboard.RowOf(r)}
-	if app, step := r.Shown(a.app.Name); app != nil {
+	if app, step := r.Shown(a.app.Member().Name); app != nil {
 		s.Said = &dashboard.Said{Kind: app.Kind(), Text: app.Sentence()}
 		if step != nil {
 			s.Step, s.Wave = step.Number, step.Wave
@@ -187,7 +187,8 @@ func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, err
 	if err != nil {
 		return nil, err
 	}
-	if q.App.UID != a.app.UID || argocd.NewProjection(q.App).Set != a.app.Set || argocd.ProjectOf(q.App) != a.app.Project {
+	owner, _ := f.Config.Tracking.OwnerOf(q.App)
+	if q.App.UID != a.app.UID || owner != a.app.Member().Owner || argocd.ProjectOf(q.App) != a.app.Project {
 		return nil, refused("the Application has just changed its owner or its project")
 	}
 	x, err := rollout.Explain(ctx, f.preview, f.Known, q)

@@ -5,6 +5,7 @@ package flags
 import (
 	"github.com/spf13/pflag"
 
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/expression"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -59,5 +60,8 @@ func (r *Rule) Config() (settings.Config, error) {
 	config.BypassUsers = r.Accounts.bypassUsers
 	config.VerifyNamespaces, config.Expressions = r.Verify.namespaces, expression.NewCompiler(r.Verify.Kinds().Read)
 	config.FourEyes, config.Start, config.MaxUpdate, config.Waves = r.FourEyes, r.Starts, r.MaxUpdate, r.Waves
+	if r.Waves {
+		config.Tracking = argocd.Tracking{Home: r.Gate.argocdNamespace, Gated: r.Gate.Namespaces.Gated}
+	}
 	return config, nil
 }

@@ -92,6 +92,8 @@ type Explanation struct {
 	Events []Event `json:"events,omitempty"`
 	// asked is the operation that is judged.
 	asked *argo.Operation
+	// member is what the Application is called by what orders it.
+	member string
 	// waves lists the waves of what orders the Application.
 	waves waves
 	// older says that the Application may deploy older candidates than what it was last compared with.

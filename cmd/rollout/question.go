@@ -42,6 +42,7 @@ func (q *Question) asked(by Writer) *argo.Operation {
 
 // Order is the known ApplicationSet that orders an Application, or the order that a parent gives it; nil if none is known.
 func Order(known judge.KnownSets, config settings.Config, p *argocd.Projection) *argocd.ApplicationSet {
+	p = p.Member()
 	set, _ := known.Set(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
 	if set == nil || types.UID(set.UID) != p.Owner {
 		return nil
@@ -69,7 +70,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	}
 	var ahead *outlook.Outlook
 	slots := ""
-	p := argocd.NewProjection(app)
+	p := q.Config.Tracking.Projection(app)
 	set := Order(known, q.Config, p)
 	switch {
 	case set != nil:
@@ -82,6 +83,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	case p.FollowsAlone():
 		ahead = preview.Outlook(argocd.Alone(p.Namespace, p.UID, p.Annotations))
 	}
+	x.member = p.Member().Name
 	x.By = q.writer(p.Controlled(), set != nil && set.Waves)
 	x.asked = q.asked(x.By)
 	account := "system:serviceaccount:" + app.Namespace + ":argocd-applicationset-controller"
@@ -124,14 +126,14 @@ func (e *Explanation) lookAhead(ahead *outlook.Outlook, answer *webhook.Answer) 
 		unmet = policy.Unmet(answer.Input)
 	}
 	for i := range ahead.Applications {
-		if p := ahead.Applications[i]; p.Name == e.Application && answer.Outcome == policy.Deny {
+		if p := ahead.Applications[i]; p.Name == e.member && answer.Outcome == policy.Deny {
 			for _, n := range ahead.Roots(p, answer.Decision, unmet) {
 				e.Needs = append(e.Needs, needOf(&n, ahead.Set, e.waves))
 			}
 		}
 	}
 	for _, n := range needsOf(ahead.Needs().All, ahead.Set, e.waves) {
-		if n.Application == e.Application {
+		if n.Application == e.member {
 			e.Own = append(e.Own, n)
 		}
 	}

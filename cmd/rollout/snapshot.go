@@ -85,26 +85,48 @@ func (s *Snapshot) add(p *argocd.Projection) {
 
 // Reader reads Snapshots.
 type Reader struct {
-	objects client.Reader
-	live    cluster.Live
+	objects  client.Reader
+	live     cluster.Live
+	tracking argocd.Tracking
 }
 
-// NewReader returns a Reader. Both have to go to the API server with every read.
-func NewReader(objects client.Reader, live cluster.Live) *Reader {
-	return &Reader{objects: objects, live: live}
+// NewReader returns a Reader that finds the children of parents by a Tracking. Both clients have to go to the API server
+// with every read.
+func NewReader(objects client.Reader, live cluster.Live, tracking argocd.Tracking) *Reader {
+	return &Reader{objects: objects, live: live, tracking: tracking}
 }
 
-// All reads every ApplicationSet and every Application of a namespace, or of all, in pages. An Application of no
-// ApplicationSet may come after others.
+// All reads every ApplicationSet and every Application of a namespace, or of all, in pages, and the members that parents
+// of a namespace have elsewhere. An Application of no ApplicationSet may come after others.
 func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 	s := NewSnapshot()
-	err := live.ApplicationSets(ctx, r.objects, namespace, func(set *argo.ApplicationSet) { s.Add(set) })
+	err := live.ApplicationSets(ctx, r.objects, namespace, func(set *argo.ApplicationSet) {
+		s.AddSet(r.tracking.ApplicationSet(set))
+	})
 	if err != nil {
 		return s, err
 	}
-	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
-		s.add(argocd.NewProjection(app))
-	})
+	err = live.Applications(ctx, r.objects, namespace, func(app *argo.Application) { s.add(r.tracking.Projection(app)) })
+	if err != nil || namespace == "" {
+		return s, err
+	}
+	for _, set := range s.Sets() {
+		if err := r.elsewhere(ctx, s, set); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// elsewhere reads the members that a parent has in other namespaces.
+func (r *Reader) elsewhere(ctx context.Context, s *Snapshot, set *argocd.ApplicationSet) error {
+	owners := map[types.UID]bool{types.UID(set.UID): true}
+	for _, namespace := range set.Namespaces()[1:] {
+		if err := r.list(ctx, s, namespace, owners); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const (
@@ -136,7 +158,7 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 // OrderOf is the name of what orders an Application: its ApplicationSet, whether that exists or not, or the parent that
 // orders it; empty if nothing does.
 func (r *Reader) OrderOf(ctx context.Context, p *argocd.Projection) (name types.NamespacedName, err error) {
-	if p.Set == "" {
+	if p = p.Member(); p.Set == "" {
 		return name, nil
 	}
 	own := types.NamespacedName{Namespace: p.Namespace, Name: p.Set}
@@ -157,7 +179,7 @@ func (r *Reader) OrderOf(ctx context.Context, p *argocd.Projection) (name types.
 // Of reads what orders an Application, with all that it orders. Of an ApplicationSet that does not exist nothing is known:
 // the rule says that the gate has no say then. Where nothing orders the Application, it reads what that comes after.
 func (r *Reader) Of(ctx context.Context, app *argo.Application) (*Snapshot, error) {
-	p := argocd.NewProjection(app)
+	p := r.tracking.Projection(app)
 	name, err := r.OrderOf(ctx, p)
 	switch {
 	case err != nil:
@@ -226,8 +248,8 @@ func (s *Snapshot) after(name types.NamespacedName) (all []types.NamespacedName)
 	}
 	if p := s.Application(name); p != nil {
 		add(p.Annotations)
-		if p.Set != "" {
-			all = append(all, types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+		if m := p.Member(); m.Set != "" {
+			all = append(all, types.NamespacedName{Namespace: m.Namespace, Name: m.Set})
 		}
 	}
 	if set, _ := s.Set(name); set != nil {
@@ -242,10 +264,13 @@ func (s *Snapshot) after(name types.NamespacedName) (all []types.NamespacedName)
 // fill reads the Applications of an ApplicationSet. Of a parent these are its children, and the Applications of those
 // children that are ApplicationSets.
 func (r *Reader) fill(ctx context.Context, s *Snapshot, name types.NamespacedName, set *argocd.ApplicationSet) error {
+	if err := r.elsewhere(ctx, s, set); err != nil {
+		return err
+	}
 	owners := map[types.UID]bool{types.UID(set.UID): true}
 	if set.Parent() {
 		err := live.ApplicationSets(ctx, r.objects, name.Namespace, func(one *argo.ApplicationSet) {
-			if lender := argocd.NewApplicationSet(one); lender.Lends(types.UID(set.UID)) {
+			if lender := r.tracking.ApplicationSet(one); lender.Lends(types.UID(set.UID)) {
 				s.AddSet(lender)
 				owners[one.UID] = true
 			}
@@ -282,7 +307,7 @@ func (r *Reader) fill(ctx context.Context, s *Snapshot, name types.NamespacedNam
 // list reads all Applications of a namespace, and keeps those of some owners.
 func (r *Reader) list(ctx context.Context, s *Snapshot, namespace string, owners map[types.UID]bool) error {
 	return live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
-		if p := argocd.NewProjection(app); owners[p.Owner] {
+		if p := r.tracking.Projection(app); owners[p.Member().Owner] {
 			s.add(p)
 		}
 	})

@@ -88,6 +88,7 @@ func newParts(ctx context.Context, o *flags.Reporter, config settings.Config) (*
 	if p.known, err = kube.Watched(restConfig, o.Gate.Namespaces.Watched(), o.Gate.Projects()); err != nil {
 		return nil, err
 	}
+	p.known.Track(config.Tracking)
 	name := types.NamespacedName{Namespace: o.Installation.Namespace(), Name: o.Installation.Name()}
 	p.presence = presence.NewWatch(p.cluster.Clientset, name, o.Gate.Namespaces.Watched())
 	p.config.Presence = p.presence.Of

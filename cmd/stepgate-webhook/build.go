@@ -111,6 +111,7 @@ func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (
 	if err != nil {
 		return nil, err
 	}
+	b.known.Track(b.config.Tracking)
 	b.metrics, b.waiting = record.NewMetrics(b.registry), record.NewWaiting(b.known, clock.RealClock{})
 	b.metrics.Initialise()
 	return b, nil
@@ -124,7 +125,7 @@ func (b *builder) judges() (err error) {
 		b.waiting)
 	b.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), b.metrics, b.known, clock.RealClock{})
 	b.requests = release.NewRequests(b.refreshes, b.known, clock.RealClock{})
-	live := cluster.NewAPIServer(c.Judged, c.Versions, b.metrics)
+	live := cluster.NewAPIServer(c.Judged, c.Versions, b.metrics).Tracking(b.config.Tracking)
 	reader := readerOf(o, live, b.known, c, b.metrics)
 	judged := judge.Dependencies{
 		Live: judge.NewLiveEvaluator(reader), Known: b.known, Histories: b.known,

@@ -62,7 +62,7 @@ func numberFlag(f *pflag.FlagSet, name, usage string) (given func() *int) {
 }
 
 func (a *approve) run(ctx context.Context, args []string) error {
-	r, err := a.rollouts()
+	r, err := a.rollouts(ctx)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,11 @@ func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace st
 func (b *board) follow(ctx context.Context, ended func() error, ready func()) error {
 	for {
 		gate := b.gate()
-		err := b.watch(ctx, b.shown, *gate, 0, func(known *cluster.Cache, _ bool) (bool, error) {
+		namespaces, err := b.namespaces(ctx, b.shown, nil)
+		if err != nil {
+			return err
+		}
+		err = b.watch(ctx, namespaces, *gate, 0, func(known *cluster.Cache, _ bool) (bool, error) {
 			if first := b.known.Swap(known) == nil; first {
 				ready()
 			}

@@ -51,7 +51,7 @@ ends it.`
 }
 
 func (d *showing) run(ctx context.Context, cmd *cobra.Command) error {
-	r, err := d.rollouts()
+	r, err := d.rollouts(ctx)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ auto-sync. --operation names another one. Nothing is written. Exit code 1 says t
 }
 
 func (e *explain) run(ctx context.Context, args []string) error {
-	r, err := e.rollouts()
+	r, err := e.rollouts(ctx)
 	if err != nil {
 		return err
 	}

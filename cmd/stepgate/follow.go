@@ -34,19 +34,22 @@ const (
 	slowTick = 5 * time.Second
 )
 
-// watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done.
+// watch calls each with what the watches of namespaces know, at first and after every change, until each returns true or ctx is done.
 // It also calls it every tick; where that is 0, from time to time.
 func (r *rollouts) watch(
-	ctx context.Context, namespace string, gate installed, tick time.Duration,
+	ctx context.Context, namespaces []string, gate installed, tick time.Duration,
 	each func(known *cluster.Cache, changed bool) (end bool, err error),
 ) error {
-	if err := r.mayWatch(ctx, namespace); err != nil {
-		return err
+	for _, namespace := range namespaces {
+		if err := r.mayWatch(ctx, namespace); err != nil {
+			return err
+		}
 	}
-	known, err := kube.Watched(r.clients.Config, []string{namespace}, gate.projects)
+	known, err := kube.Watched(r.clients.Config, namespaces, gate.projects)
 	if err != nil {
 		return err
 	}
+	known.Track(gate.config.Tracking)
 	changes := make(chan struct{}, 1)
 	known.OnChange(func(types.NamespacedName) {
 		select {
@@ -83,6 +86,34 @@ func (r *rollouts) watch(
 			}
 		}
 	}
+}
+
+// namespaces are those in which the members are of one ApplicationSet or parent of a namespace, or of all; an empty one
+// stands for all.
+func (r *rollouts) namespaces(ctx context.Context, namespace string, name *types.NamespacedName) ([]string, error) {
+	if namespace == "" {
+		return []string{""}, nil
+	}
+	if name != nil {
+		set, err := r.live.ApplicationSet(ctx, *name)
+		if err != nil || set == nil {
+			return []string{namespace}, err
+		}
+		return set.Namespaces(), nil
+	}
+	known, err := r.reader.All(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{namespace}
+	for _, set := range known.Sets() {
+		for _, other := range set.Namespaces() {
+			if !slices.Contains(all, other) {
+				all = append(all, other)
+			}
+		}
+	}
+	return all, nil
 }
 
 // may asks the API server whether the user has a right on a resource of Argo CD; an empty namespace is all of them.
@@ -148,7 +179,11 @@ func (g *get) follow(
 	before := map[string]string{}
 	var at time.Time
 	seen, read := false, time.Now()
-	err := r.watch(ctx, namespace, *found.of(namespace), refresh, func(known *cluster.Cache, changed bool) (bool, error) {
+	namespaces, err := r.namespaces(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	err = r.watch(ctx, namespaces, *found.of(namespace), refresh, func(known *cluster.Cache, changed bool) (bool, error) {
 		if time.Since(read) > settingsEvery {
 			found, read = r.again(ctx, found, namespace), time.Now()
 		}

@@ -48,7 +48,7 @@ complete, and 2 that there is none to look at: --allow-empty makes that 0.`
 }
 
 func (g *get) run(ctx context.Context, args []string) error {
-	r, err := g.rollouts()
+	r, err := g.rollouts(ctx)
 	if err != nil {
 		return err
 	}

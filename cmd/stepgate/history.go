@@ -64,7 +64,7 @@ func (h *told) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r, err := h.rollouts()
+	r, err := h.rollouts(ctx)
 	if err != nil {
 		return err
 	}

@@ -139,12 +139,12 @@ func configured(d *appsv1.Deployment) *installed {
 func defaults(by string) installed {
 	o := &flags.Options{}
 	o.Bind(pflag.NewFlagSet("", pflag.ContinueOnError))
+	o.Waves = true // whoever asks without an installation wants to see what one would do
 	config, err := o.Config()
 	if err != nil {
 		return installed{by: err.Error()} // the strictest configuration
 	}
 	config.Expressions = expression.NewCompiler(expression.AnyKind)
-	config.Waves = true // whoever asks without an installation wants to see what one would do
 	return installed{config: config, projects: o.Gate.Projects(), argocd: o.Gate.ArgoCD(), by: by}
 }
 

@@ -39,7 +39,7 @@ It sets an annotation of the ApplicationSet, as this does:
 }
 
 func (p *pause) run(ctx context.Context, args []string) error {
-	r, err := p.rollouts()
+	r, err := p.rollouts(ctx)
 	if err != nil {
 		return err
 	}

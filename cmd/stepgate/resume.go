@@ -35,7 +35,7 @@ It changes an annotation of the ApplicationSet, as this does:
 }
 
 func (r *resume) run(ctx context.Context, args []string) error {
-	read, err := r.rollouts()
+	read, err := r.rollouts(ctx)
 	if err != nil {
 		return err
 	}

@@ -54,13 +54,19 @@ func (p *recentSlots) of(clientset kubernetes.Interface, namespace string) *slot
 	return p.all[namespace]
 }
 
-func (c *cli) rollouts() (*rollouts, error) {
+// rollouts reads rollouts as the installation sees them that gates the namespace of the command, or any.
+func (c *cli) rollouts(ctx context.Context) (*rollouts, error) {
 	clients, err := c.cluster()
 	if err != nil {
 		return nil, err
 	}
-	live := cluster.NewAPIServer(clients.Judged, clients.Versions, rollout.NoObserver{})
-	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Judged, live)}
+	namespace, err := c.namespace()
+	if err != nil {
+		return nil, err
+	}
+	tracking := installation(ctx, clients.Clientset, namespace).config.Tracking
+	live := cluster.NewAPIServer(clients.Judged, clients.Versions, rollout.NoObserver{}).Tracking(tracking)
+	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Judged, live, tracking)}
 	if r.objects, err = evidence.NewObjects(clients.Config); err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	if w.revision != "" && len(w.revision) < shortestRevision {
 		return command.Usage("--revision: %q is too short; give %d characters at least", w.revision, shortestRevision)
 	}
-	r, err := w.rollouts()
+	r, err := w.rollouts(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,11 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	if show.screen.Live {
 		refresh = tick
 	}
-	err = r.watch(waiting, set.Namespace, gate, refresh, func(known *cluster.Cache, _ bool) (bool, error) {
+	namespaces, err := r.namespaces(ctx, set.Namespace, &set)
+	if err != nil {
+		return err
+	}
+	err = r.watch(waiting, namespaces, gate, refresh, func(known *cluster.Cache, _ bool) (bool, error) {
 		found, _ := known.Set(set)
 		if found == nil {
 			return true, noSet(set)
@@ -203,8 +207,8 @@ func (w *wait) goal(
 			Kind: "Application or ApplicationSet", Namespace: name.Namespace, Names: []string{name.Name},
 		}
 	}
-	goal.Application = name.Name
 	set, err = r.reader.OrderOf(ctx, app)
+	goal.Application = policy.MemberName(set.Namespace, name.Namespace, name.Name)
 	if err == nil && set.Name == "" {
 		//nolint:staticcheck // the kind of an object
 		err = fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name)

@@ -52,6 +52,8 @@ var AtNoon = clocktesting.NewFakePassiveClock(Noon)
 type Cluster struct {
 	Sets []*argo.ApplicationSet
 	Apps []*argo.Application
+	// Tracking finds the children of parents.
+	Tracking argocd.Tracking
 
 	mu sync.Mutex
 	// Reads counts the reads, and FailAt is the number of the one that fails, counted from 1.
@@ -269,7 +271,7 @@ func (a *Attempt) Request() admissionv1.AdmissionRequest {
 
 // Pinned is a request with the operation as the Mutator leaves it where that does not wait.
 func Pinned(req admissionv1.AdmissionRequest) admissionv1.AdmissionRequest {
-	w, err := judge.NewWrite(req)
+	w, err := judge.NewWrite(req, argocd.Tracking{})
 	if err != nil {
 		return req
 	}

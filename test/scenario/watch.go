@@ -120,10 +120,13 @@ func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster
 func (w Watched) Owned(owner types.UID) []*argocd.Projection {
 	var all []*argocd.Projection
 	for _, app := range w.Apps {
-		if p := argocd.NewProjection(app); p.Owner == owner || p.UID == owner && p.FollowsAlone() {
+		if p := w.Tracking.Projection(app); p.Member().Owner == owner {
+			all = append(all, p.Member())
+		} else if p.UID == owner && p.FollowsAlone() {
 			all = append(all, p)
 		}
 	}
+	all = cluster.Members(w, all)
 	for _, object := range w.Cluster.Sets {
 		set := argocd.NewApplicationSet(object)
 		if !set.Lends(owner) {
@@ -138,9 +141,10 @@ func (w Watched) Owned(owner types.UID) []*argocd.Projection {
 
 // Application is judge.KnownSets.
 func (w Watched) Application(name types.NamespacedName) *argocd.Projection {
+	object := argocd.ObjectName(name)
 	for _, app := range w.Apps {
-		if app.Namespace == name.Namespace && app.Name == name.Name {
-			return argocd.NewProjection(app)
+		if app.Namespace == object.Namespace && app.Name == object.Name {
+			return w.Tracking.Projection(app).As(name)
 		}
 	}
 	return nil
@@ -150,7 +154,7 @@ func (w Watched) Application(name types.NamespacedName) *argocd.Projection {
 func (w Watched) Alone() []*argocd.Projection {
 	var all []*argocd.Projection
 	for _, app := range w.Apps {
-		if p := argocd.NewProjection(app); p.FollowsAlone() {
+		if p := w.Tracking.Projection(app); p.FollowsAlone() {
 			all = append(all, p)
 		}
 	}
@@ -164,7 +168,7 @@ func (w Watched) Sets() []*argocd.ApplicationSet {
 		all = append(all, argocd.NewApplicationSet(set))
 	}
 	for _, app := range w.Apps {
-		if p := argocd.NewProjection(app); p.Waves != nil {
+		if p := w.Tracking.Projection(app); p.Waves != nil {
 			all = append(all, p.Waves)
 		}
 	}

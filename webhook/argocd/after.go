@@ -86,8 +86,8 @@ func (p *Projection) Key() types.NamespacedName {
 // Keys are the names of all whose syncs a change of the Application may concern: of what orders it, of itself if it comes
 // after others, and of its own children.
 func (p *Projection) Keys() (keys []types.NamespacedName) {
-	if p.Set != "" {
-		keys = append(keys, types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+	if m := p.Member(); m.Set != "" {
+		keys = append(keys, types.NamespacedName{Namespace: m.Namespace, Name: m.Set})
 	}
 	if p.FollowsAlone() {
 		keys = append(keys, AloneKey(p.Namespace, p.Name))

@@ -89,10 +89,10 @@ func TestDecodeKeepsWhatATargetNeeds(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 
 			want := decoded(t, &typed)
-			g.Expect(Target(app, app)).To(Equal(Target(want, want)))
-			g.Expect(Target(app, nil)).To(Equal(Target(want, nil)))
+			g.Expect(Tracking{}.Target(app, app)).To(Equal(Tracking{}.Target(want, want)))
+			g.Expect(Tracking{}.Target(app, nil)).To(Equal(Tracking{}.Target(want, nil)))
 			g.Expect(app.Metadata.UID).To(Equal(typed.UID))
-			g.Expect(Owners(app)).To(Equal(Owners(want)))
+			g.Expect(Tracking{}.Owners(app)).To(Equal(Tracking{}.Owners(want)))
 			if typed.Operation != nil {
 				g.Expect(app.Operation.Operation).To(Equal(*typed.Operation))
 			}
@@ -122,7 +122,7 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	same := argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}
 	operate(NewWithT(t), stopped, same, "Failed", 40)
 	stopped.Status.OperationState.Message = "Operation terminated"
-	target.Stopped = Target(asked(NewWithT(t), stopped, same)).Stopped
+	target.Stopped = Tracking{}.Target(asked(NewWithT(t), stopped, same)).Stopped
 	checkFilled(NewWithT(t), "Target", reflect.ValueOf(target))
 }
 

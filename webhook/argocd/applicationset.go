@@ -33,10 +33,15 @@ type ApplicationSet struct {
 	Subscriptions Annotations
 }
 
-// NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
+// NewApplicationSet is Tracking.ApplicationSet by the zero Tracking.
 func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
+	return Tracking{}.ApplicationSet(set)
+}
+
+// ApplicationSet keeps the part of an ApplicationSet that a decision needs.
+func (t Tracking) ApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	projected := &ApplicationSet{
-		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations), Child: childOf(set),
+		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations), Child: t.childOf(set),
 		Labels: set.Labels, Subscriptions: readSubscriptions(set.Annotations),
 	}
 	if policy := set.Spec.SyncPolicy; policy != nil && policy.ApplicationsSync != nil {

@@ -23,15 +23,15 @@ type Child struct {
 	Wave string
 }
 
-// childOf is what an ApplicationSet is to its parent by Argo CD's tracking; nil if it has none.
-func childOf(set *argo.ApplicationSet) *Child {
+// childOf is what an ApplicationSet is to its parent of its own namespace by Argo CD's tracking; nil if it has none.
+func (t Tracking) childOf(set *argo.ApplicationSet) *Child {
 	tracking := set.Annotations[common.AnnotationKeyAppInstance]
-	name := parentOf("ApplicationSet", set.Namespace, set.Name, set.Labels, tracking)
-	if name == "" {
+	parent := t.parentOf("ApplicationSet", set.Namespace, set.Name, set.Labels, tracking)
+	if parent.Name == "" {
 		return nil
 	}
 	return &Child{
-		Owner: UIDOfParent(set.Namespace, name), Set: policy.NameOfParent(name),
+		Owner: UIDOfParent(parent.Namespace, parent.Name), Set: policy.NameOfParent(parent.Name),
 		Wave: withWave(nil, set.Annotations[synccommon.AnnotationSyncWave])[policy.WaveLabel],
 	}
 }

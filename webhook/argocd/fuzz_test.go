@@ -151,7 +151,7 @@ func checkWrite(t *testing.T, object, old []byte) (met []string) {
 	if err != nil || errBefore != nil || app == nil {
 		return []string{"not decoded"}
 	}
-	op := Target(app, before).Operation
+	op := Tracking{}.Target(app, before).Operation
 	pin := NewPin(app, before, nil)
 	if app.Operation == nil || app.Operation.Sync == nil {
 		g.Expect(op.Pinned || op.RollsBack || op.Redeploys).To(BeFalse(), "no sync")
@@ -219,8 +219,8 @@ func checkPin(g *WithT, app, before *Application, pin Pin, object []byte) {
 	after, err := Decode(raw)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(fits(after)).To(BeTrue())
-	g.Expect(Target(pin.Pinned(app), before)).To(Equal(Target(after, before)), "what is judged is what is stored")
-	g.Expect(Target(after, before).Operation.Pinned).To(BeTrue(), "pinned: %s", raw)
+	g.Expect(Tracking{}.Target(pin.Pinned(app), before)).To(Equal(Tracking{}.Target(after, before)), "what is judged is what is stored")
+	g.Expect(Tracking{}.Target(after, before).Operation.Pinned).To(BeTrue(), "pinned: %s", raw)
 	g.Expect(after.Operation.Retry.Refresh).To(BeFalse(), "a retry would resolve again")
 	g.Expect(NewPin(after, before, nil).Patches).To(BeEmpty(), "it is idempotent")
 }

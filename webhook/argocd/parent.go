@@ -3,6 +3,7 @@
 package argocd
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -14,26 +15,45 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// parentOf is the name of the Application that deploys an object of Argo CD of a kind, in its namespace, by Argo CD's
-// tracking; empty where none does. The annotation counts, unless it was copied from another object; else the label does.
-// The parent of an Application of another namespace than Argo CD's is NAMESPACE_NAME there: GetAppName and
-// ParseAppInstanceValue of argo-cd v3.5.7, util/argo/resource_tracking.go, and InstanceName of
-// pkg/apis/application/v1alpha1/types.go.
-func parentOf(kind, namespace, name string, labels map[string]string, tracking string) string {
-	parent, copied := labels[common.LabelKeyAppInstance], true
+// Tracking reads which Application deploys an object of Argo CD. The zero value knows the children of a parent's own
+// namespace only.
+type Tracking struct {
+	// Home is the namespace in which Argo CD runs: a parent of there has no namespace in what its children tell.
+	Home string
+	// Gated reports whether writes to the Applications of a namespace are judged; nil if all are. No other is a member.
+	Gated func(namespace string) bool
+}
+
+// parentOf is the Application that deploys an object of Argo CD of a kind, by Argo CD's tracking; empty where none does.
+// The annotation counts, unless it was copied from another object; else the label does. A parent in another namespace
+// than Argo CD's is NAMESPACE_NAME there: GetAppName and ParseAppInstanceValue of argo-cd v3.5.7,
+// util/argo/resource_tracking.go, and InstanceName of pkg/apis/application/v1alpha1/types.go.
+func (t Tracking) parentOf(
+	kind, namespace, name string, labels map[string]string, tracking string,
+) (parent types.NamespacedName) {
+	instance, copied := labels[common.LabelKeyAppInstance], true
 	if by, what, is := strings.Cut(tracking, ":argoproj.io/"+kind+":"); is && what == namespace+"/"+name {
-		parent, copied = by, false
+		instance, copied = by, false
 	}
-	if in, rest, elsewhere := strings.Cut(parent, "_"); elsewhere {
-		if in != namespace {
-			return ""
-		}
-		parent = rest
+	parent = types.NamespacedName{Namespace: cmp.Or(t.Home, namespace), Name: instance}
+	if in, rest, qualified := strings.Cut(instance, "_"); qualified {
+		parent = types.NamespacedName{Namespace: in, Name: rest}
 	}
-	if copied && parent == name { // a label that many charts set to their own name
-		return ""
+	switch own := parent.Namespace == namespace; {
+	case parent.Name == "",
+		copied && own && parent.Name == name, // a label that many charts set to their own name
+		!own && (kind != "Application" || !t.reaches(parent.Namespace, namespace)):
+		return types.NamespacedName{}
 	}
 	return parent
+}
+
+// reaches reports whether a parent of one namespace may have members in another.
+func (t Tracking) reaches(parent, namespace string) bool {
+	if _, is := policy.ParentNamed(namespace + "/"); is || t.Home == "" { // that would be the name of a parent
+		return false
+	}
+	return t.Gated == nil || t.Gated(parent) && t.Gated(namespace)
 }
 
 // UIDOfParent is the UID of the order that a parent Application gives its children. A child tells no more than the name
@@ -50,17 +70,18 @@ const orderUID = "waves-"
 func IsOrder(uid types.UID) bool { return strings.HasPrefix(string(uid), orderUID) }
 
 // waves is the order that a parent Application gives its children; nil unless its annotation asks for one.
-func waves(app *argo.Application, annotations Annotations) *ApplicationSet {
+func (t Tracking) waves(app *argo.Application, annotations Annotations) *ApplicationSet {
 	if !hasWaves(annotations) {
 		return nil
 	}
 	set := &ApplicationSet{
 		ApplicationSet: policy.ApplicationSet{
 			Namespace: app.Namespace, Name: policy.NameOfParent(app.Name), UID: string(UIDOfParent(app.Namespace, app.Name)),
-			ParentUID: string(app.UID), Deleting: app.DeletionTimestamp != nil, Waves: true, Recorded: toDeploy(app),
+			ParentUID: string(app.UID), Deleting: app.DeletionTimestamp != nil, Waves: true,
 		},
 		Annotations: annotations, Labels: app.Labels, Subscriptions: readSubscriptions(app.Annotations),
 	}
+	set.Recorded, set.Elsewhere = t.deploys(app)
 	set.MaxUpdate, _ = maxUpdateOfWaves(set)
 	return set
 }
@@ -72,15 +93,33 @@ func FormOfParent(app *argo.Application) *argo.ApplicationSet {
 	return set
 }
 
-// toDeploy are the children that a parent has yet to create or to change, with their waves as they are to be.
-func toDeploy(app *argo.Application) map[string]policy.Recorded {
-	all := map[string]policy.Recorded{}
+// deploys are the children that a parent has yet to create or to change, with their waves as they are to be, and those
+// of other namespaces, whether they exist or not.
+func (t Tracking) deploys(app *argo.Application) (recorded map[string]policy.Recorded, elsewhere map[string]bool) {
+	recorded = map[string]policy.Recorded{}
 	for i := range app.Status.Resources {
 		r := &app.Status.Resources[i]
-		if r.Group == argo.SchemeGroupVersion.Group && r.Kind == "Application" && r.Namespace == app.Namespace &&
-			r.Status == argo.SyncStatusCodeOutOfSync && !r.RequiresPruning {
-			all[r.Name] = policy.Recorded{Step: policy.WaveStep(int(r.SyncWave)) + 1}
+		own := r.Namespace == app.Namespace
+		if r.Group != argo.SchemeGroupVersion.Group || r.Kind != "Application" || !own && !t.reaches(app.Namespace, r.Namespace) {
+			continue
+		}
+		name := policy.MemberName(app.Namespace, r.Namespace, r.Name)
+		if !own {
+			if elsewhere == nil {
+				elsewhere = map[string]bool{}
+			}
+			elsewhere[name] = true
+		}
+		if r.Status == argo.SyncStatusCodeOutOfSync && !r.RequiresPruning {
+			recorded[name] = policy.Recorded{Step: policy.WaveStep(int(r.SyncWave)) + 1}
 		}
 	}
-	return all
+	return recorded, elsewhere
+}
+
+// ObjectName is the name of the Application that a name stands for: one of a member in another namespace than what orders
+// it has that in it (policy.MemberName).
+func ObjectName(name types.NamespacedName) types.NamespacedName {
+	namespace, object := policy.ObjectOf(name.Namespace, name.Name)
+	return types.NamespacedName{Namespace: namespace, Name: object}
 }

@@ -3,6 +3,7 @@
 package argocd
 
 import (
+	"strings"
 	"testing"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
@@ -10,6 +11,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -41,22 +43,78 @@ func TestParents(t *testing.T) {
 			if tc.tracking != "" {
 				app.Annotations[common.AnnotationKeyAppInstance] = tc.tracking
 			}
-			uid, set := OwnerOf(app)
-			owners := Owners(decoded(t, app))
+			uid, set := Tracking{}.OwnerOf(app)
+			owners := Tracking{}.Owners(decoded(t, app))
 			p := NewProjection(app)
 			g.Expect(p.Controlled()).To(BeFalse())
 			if tc.want == "" {
 				g.Expect(uid).To(BeEmpty())
-				g.Expect(set).To(BeEmpty())
+				g.Expect(set.Name).To(BeEmpty())
 				g.Expect(owners).To(BeEmpty())
 				return
 			}
-			g.Expect(set).To(Equal(policy.NameOfParent(tc.want)))
+			g.Expect(set).To(Equal(types.NamespacedName{Namespace: "argocd", Name: policy.NameOfParent(tc.want)}))
 			g.Expect(uid).To(Equal(UIDOfParent("argocd", tc.want)))
 			g.Expect(owners).To(HaveLen(1))
 			g.Expect(owners[0].UID).To(Equal(uid), "the write and the watch agree")
-			g.Expect(owners[0].Name).To(Equal(set))
+			g.Expect(owners[0].NamespacedName).To(Equal(set))
 			g.Expect(p.Owner).To(Equal(uid))
+		})
+	}
+}
+
+// TestParentsInOtherNamespaces looks for the parent of team/dev. Argo CD runs in argocd, and team is gated.
+func TestParentsInOtherNamespaces(t *testing.T) {
+	gated := func(namespace string) bool { return namespace != "free" }
+	for name, tc := range map[string]struct {
+		namespace, label, tracking, want string
+		none                             bool
+	}{
+		"of Argo CD's namespace":          {tracking: "platform:argoproj.io/Application:team/dev", want: "argocd/platform"},
+		"the same by the label":           {label: "platform", want: "argocd/platform"},
+		"with its namespace":              {tracking: "argocd_platform:argoproj.io/Application:team/dev", want: "argocd/platform"},
+		"of its own namespace":            {tracking: "team_platform:argoproj.io/Application:team/dev", want: "team/platform"},
+		"of a third one":                  {tracking: "other_platform:argoproj.io/Application:team/dev", want: "other/platform"},
+		"of one that is not gated":        {tracking: "free_platform:argoproj.io/Application:team/dev"},
+		"in one that is not gated":        {namespace: "free", tracking: "platform:argoproj.io/Application:free/dev"},
+		"nobody reads other ones":         {none: true, tracking: "argocd_platform:argoproj.io/Application:team/dev"},
+		"nobody knows where it runs":      {none: true, tracking: "platform:argoproj.io/Application:team/dev", want: "team/platform"},
+		"copied from another one":         {tracking: "platform:argoproj.io/Application:argocd/dev"},
+		"a parent has the name":           {namespace: "waves", tracking: "platform:argoproj.io/Application:waves/dev"},
+		"its own name, which another has": {label: "dev", want: "argocd/dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := application()
+			app.OwnerReferences, app.Labels, app.Annotations = nil, map[string]string{}, map[string]string{}
+			if app.Namespace = "team"; tc.namespace != "" {
+				app.Namespace = tc.namespace
+			}
+			if tc.label != "" {
+				app.Labels[common.LabelKeyAppInstance] = tc.label
+			}
+			if tc.tracking != "" {
+				app.Annotations[common.AnnotationKeyAppInstance] = tc.tracking
+			}
+			by := Tracking{Home: "argocd", Gated: gated}
+			if tc.none {
+				by = Tracking{}
+			}
+			p, owners := by.Projection(app), by.Owners(decoded(t, app))
+			m := p.Member()
+			if tc.want == "" {
+				g.Expect(m.Owner).To(BeEmpty())
+				g.Expect(owners).To(BeEmpty())
+				return
+			}
+			namespace, parent, _ := strings.Cut(tc.want, "/")
+			g.Expect(m.Namespace + "/" + m.Set).To(Equal(namespace + "/" + policy.NameOfParent(parent)))
+			g.Expect(m.Owner).To(Equal(UIDOfParent(namespace, parent)))
+			g.Expect(owners).To(ConsistOf(Owner{types.NamespacedName{Namespace: m.Namespace, Name: m.Set}, m.Owner}))
+			g.Expect(m.Name).To(Equal(policy.MemberName(namespace, app.Namespace, app.Name)))
+			g.Expect(m.Application.Name).To(Equal(m.Name))
+			g.Expect(m.Object()).To(Equal(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}))
+			g.Expect(p.Name).To(Equal(app.Name))
 		})
 	}
 }
@@ -68,7 +126,7 @@ func TestAnApplicationSetIsNoParent(t *testing.T) {
 	app.Annotations = map[string]string{common.AnnotationKeyAppInstance: "platform:argoproj.io/Application:argocd/dev"}
 	g.Expect(NewProjection(app).Controlled()).To(BeTrue())
 	g.Expect(NewProjection(app).Set).To(Equal("guestbook"))
-	g.Expect(Owners(decoded(t, app))[0].Name).To(Equal("guestbook"))
+	g.Expect(Tracking{}.Owners(decoded(t, app))[0].Name).To(Equal("guestbook"))
 }
 
 // TestWhatAParentHasYetToDeploy: they are in its status, before they exist.
@@ -115,8 +173,8 @@ func TestSyncWavesAreSteps(t *testing.T) {
 		app := application()
 		app.Annotations = map[string]string{synccommon.AnnotationSyncWave: text}
 		g.Expect(NewProjection(app).Application.Labels[policy.WaveLabel]).To(Equal(want))
-		g.Expect(Target(decoded(t, app), nil).Labels[policy.WaveLabel]).To(Equal(want))
-		g.Expect(Target(decoded(t, app), decoded(t, app)).OldLabels[policy.WaveLabel]).To(Equal(want))
+		g.Expect(Tracking{}.Target(decoded(t, app), nil).Labels[policy.WaveLabel]).To(Equal(want))
+		g.Expect(Tracking{}.Target(decoded(t, app), decoded(t, app)).OldLabels[policy.WaveLabel]).To(Equal(want))
 		g.Expect(app.Labels).To(Equal(map[string]string{"env": "dev"}))
 	}
 }

@@ -81,7 +81,7 @@ func TestNewPin(t *testing.T) {
 			}
 			written := pinned(t, app, pin)
 			g.Expect(written.Operation.Sync.Prune).To(Equal(app.Operation.Sync.Prune))
-			g.Expect(Target(decoded(t, written), decoded(t, old)).Operation.Pinned).To(BeTrue())
+			g.Expect(Tracking{}.Target(decoded(t, written), decoded(t, old)).Operation.Pinned).To(BeTrue())
 			again := NewPin(decoded(t, written), decoded(t, old), row.candidate)
 			g.Expect(again.Patches).To(BeEmpty(), "it is idempotent")
 		})

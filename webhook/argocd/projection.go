@@ -3,6 +3,7 @@
 package argocd
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/argoproj/argo-cd/v3/common"
@@ -20,9 +21,12 @@ import (
 type Projection struct {
 	metav1.ObjectMeta
 	// Owner and Set are the UID and the name of the ApplicationSet that controls it. Where nothing controls it, they are
-	// those of the order that its parent may give (policy.NameOfParent); empty if it has no parent.
+	// those of the order that its parent may give (policy.NameOfParent); empty if it has no parent in its namespace.
 	Owner types.UID
 	Set   string
+	// elsewhere is it as a member of the order of a parent in another namespace, whose namespace and policy.MemberName
+	// stand for its own; nil if it has no such parent.
+	elsewhere *Projection
 	// Lender is the ApplicationSet that controls it, where it stands as a member of the order of that one's parent; else
 	// nil. Only ApplicationSet.Lend sets it.
 	Lender *ApplicationSet
@@ -71,16 +75,16 @@ type Projection struct {
 	Application   policy.Application
 }
 
-// NewProjection keeps the part of an Application that decisions need.
-func NewProjection(app *argo.Application) *Projection {
+// NewProjection is Tracking.Projection by the zero Tracking.
+func NewProjection(app *argo.Application) *Projection { return Tracking{}.Projection(app) }
+
+// Projection keeps the part of an Application that decisions need.
+func (t Tracking) Projection(app *argo.Application) *Projection {
 	app = asCompared(app)
-	owner, set := OwnerOf(app)
 	annotations := ReadAnnotations(app.Annotations)
 	p := &Projection{
 		ObjectMeta:   Identity(app),
-		Owner:        owner,
-		Set:          set,
-		Waves:        waves(app, annotations),
+		Waves:        t.waves(app, annotations),
 		Annotations:  annotations,
 		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		Compared:     NewFingerprint(&app.Status.Sync),
@@ -110,21 +114,50 @@ func NewProjection(app *argo.Application) *Projection {
 	}
 	newest := newestStamp(app, o)
 	p.Stamped, p.Failed = newest.Version == stampVersion, newest.Failed
+	owner, set := t.OwnerOf(app)
+	if owner == "" || set.Namespace == app.Namespace {
+		p.Owner, p.Set = owner, set.Name
+		return p
+	}
+	member := *p
+	member.Owner, member.Set, member.Namespace = owner, set.Name, set.Namespace
+	member.Name = policy.MemberName(set.Namespace, app.Namespace, app.Name)
+	member.Application.Name = member.Name
+	p.elsewhere = &member
 	return p
 }
 
-// OwnerOf is Projection.Owner and Projection.Set of an Application, by its metadata.
-func OwnerOf(app metav1.Object) (uid types.UID, set string) {
-	if owner := metav1.GetControllerOfNoCopy(app); owner != nil {
-		return owner.UID, owner.Name
+// Member is the Application as what orders it has it: one whose order is in another namespace is there under its
+// policy.MemberName. Any other is itself.
+func (p *Projection) Member() *Projection { return cmp.Or(p.elsewhere, p) }
+
+// As is the Application under a name that stands for it (ObjectName).
+func (p *Projection) As(name types.NamespacedName) *Projection {
+	if m := p.Member(); m.Namespace == name.Namespace && m.Name == name.Name {
+		return m
 	}
+	return p
+}
+
+// Object is the name of the Application, whatever it is as a member.
+func (p *Projection) Object() types.NamespacedName {
+	return ObjectName(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+}
+
+// OwnerOf is the UID and the name of the ApplicationSet that controls an Application, or of the order that its parent may
+// give; both are empty if there is none.
+func (t Tracking) OwnerOf(app metav1.Object) (uid types.UID, set types.NamespacedName) {
 	namespace := app.GetNamespace()
-	tracking := app.GetAnnotations()[common.AnnotationKeyAppInstance]
-	name := parentOf("Application", namespace, app.GetName(), app.GetLabels(), tracking)
-	if name == "" {
-		return "", ""
+	if owner := metav1.GetControllerOfNoCopy(app); owner != nil {
+		return owner.UID, types.NamespacedName{Namespace: namespace, Name: owner.Name}
 	}
-	return UIDOfParent(namespace, name), policy.NameOfParent(name)
+	tracking := app.GetAnnotations()[common.AnnotationKeyAppInstance]
+	parent := t.parentOf("Application", namespace, app.GetName(), app.GetLabels(), tracking)
+	if parent.Name == "" {
+		return "", types.NamespacedName{}
+	}
+	return UIDOfParent(parent.Namespace, parent.Name),
+		types.NamespacedName{Namespace: parent.Namespace, Name: policy.NameOfParent(parent.Name)}
 }
 
 // Controlled reports whether an ApplicationSet controls the Application.

@@ -104,7 +104,7 @@ func TestAReportIsOfTheSpecThatWasThere(t *testing.T) {
 		edit(app)
 		next, old := decoded(t, app), decoded(t, pulled())
 		NewWithT(t).Expect(NewPin(next, old, nil)).To(Equal(Pin{}), "it is never pinned")
-		return Target(next, old)
+		return Tracking{}.Target(next, old)
 	}
 	g := NewWithT(t)
 	target := write(func(*argo.Application) {})

@@ -61,7 +61,7 @@ func TestWhatSomebodyHasTerminated(t *testing.T) {
 				p := NewProjection(app)
 				g.Expect(p.Stopped != "" && p.Stopped == p.Content.Revised).To(Equal(tc.want))
 			}
-			g.Expect(Target(asked(g, app, *tc.next)).Stopped).To(Equal(tc.want))
+			g.Expect(Tracking{}.Target(asked(g, app, *tc.next)).Stopped).To(Equal(tc.want))
 		})
 	}
 }
@@ -90,8 +90,8 @@ func TestWhatIsBeingTerminated(t *testing.T) {
 		app, same := application(), argo.Operation{Sync: &argo.SyncOperation{Revision: newCommit}}
 		operate(g, app, same, synccommon.OperationTerminating, 40)
 		app.Status.OperationState.Message = message
-		g.Expect(Target(asked(g, app, same)).Stopped).To(Equal(want), message)
+		g.Expect(Tracking{}.Target(asked(g, app, same)).Stopped).To(Equal(want), message)
 		other := argo.Operation{Sync: &argo.SyncOperation{Revision: oldCommit}}
-		g.Expect(Target(asked(g, app, other)).Stopped).To(BeFalse(), message)
+		g.Expect(Tracking{}.Target(asked(g, app, other)).Stopped).To(BeFalse(), message)
 	}
 }

@@ -9,20 +9,24 @@ import (
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/argo-cd/v3/common"
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 )
 
 // Target is the Application as it will be after the write, but with its status from before: a write cannot bring along
 // the status that its operation is judged by. old is nil for a CREATE. app without an operation is no operation write.
-func Target(app, old *Application) policy.Target {
-	t := policy.Target{
-		Name:    app.Metadata.Name,
-		Labels:  app.labels(),
-		Managed: len(Owners(app, old)) > 0,
+func (t Tracking) Target(app, old *Application) policy.Target {
+	target := readTarget(app, old)
+	target.Managed = len(t.Owners(app, old)) > 0
+	return target
+}
 
+// readTarget is a Target, but for whether it is Managed.
+func readTarget(app, old *Application) policy.Target {
+	t := policy.Target{
+		Name: app.Metadata.Name, Labels: app.labels(),
 		Deleting: app.Metadata.DeletionTimestamp != nil, Reported: old.reported(),
 	}
 	var before status
@@ -101,40 +105,43 @@ func Deployed(app, old *Application) (deployed, deploys, spec Content, operatedA
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when
 // the write moves it from one to the other. Where nothing controls it, its parent by Argo CD's tracking stands there, by
 // policy.NameOfParent; that may be no parent that gives an order. A nil Application has none.
-func Owners(apps ...*Application) []metav1.OwnerReference {
-	var found []metav1.OwnerReference
+func (t Tracking) Owners(apps ...*Application) []Owner {
+	var found []Owner
 	for _, app := range apps {
 		if app == nil {
 			continue
 		}
-		owner := metav1.GetControllerOfNoCopy(&metav1.ObjectMeta{OwnerReferences: app.Metadata.OwnerReferences})
-		if owner == nil {
-			owner = app.parent()
-		} else if owner.Kind != "ApplicationSet" || !strings.HasPrefix(owner.APIVersion, "argoproj.io/") {
-			owner = nil
+		owner, has := t.parent(app)
+		if o := metav1.GetControllerOfNoCopy(&metav1.ObjectMeta{OwnerReferences: app.Metadata.OwnerReferences}); o != nil {
+			has = o.Kind == "ApplicationSet" && strings.HasPrefix(o.APIVersion, "argoproj.io/")
+			owner = Owner{
+				NamespacedName: types.NamespacedName{Namespace: app.Metadata.Namespace, Name: o.Name}, UID: o.UID,
+			}
 		}
-		if owner == nil {
-			continue
-		}
-		same := func(o metav1.OwnerReference) bool { return o.UID == owner.UID && o.Name == owner.Name }
-		if !slices.ContainsFunc(found, same) {
-			found = append(found, *owner)
+		if has && !slices.Contains(found, owner) {
+			found = append(found, owner)
 		}
 	}
 	return found
 }
 
-// parent is the parent of an Application in the form of an owner reference; nil if it has none.
-func (a *Application) parent() *metav1.OwnerReference {
+// Owner is the ApplicationSet that controls an Application, or the order that its parent may give.
+type Owner struct {
+	types.NamespacedName
+	UID types.UID
+}
+
+// Parent is the name of the parent whose order it is, if it is one.
+func (o Owner) Parent() (application string, is bool) { return policy.ParentNamed(o.Name) }
+
+// parent is the order that the parent of an Application may give, if it has one.
+func (t Tracking) parent(a *Application) (o Owner, has bool) {
 	m := &a.Metadata
-	name := parentOf("Application", m.Namespace, m.Name, m.Labels, m.Annotations.Text(common.AnnotationKeyAppInstance))
-	if name == "" {
-		return nil
-	}
-	return &metav1.OwnerReference{
-		APIVersion: argo.SchemeGroupVersion.String(), Kind: "Application", Name: policy.NameOfParent(name),
-		UID: UIDOfParent(m.Namespace, name),
-	}
+	p := t.parentOf("Application", m.Namespace, m.Name, m.Labels, m.Annotations.Text(common.AnnotationKeyAppInstance))
+	return Owner{
+		NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: policy.NameOfParent(p.Name)},
+		UID:            UIDOfParent(p.Namespace, p.Name),
+	}, p.Name != ""
 }
 
 // outOfSyncSince reports whether a comparison after the end of the last operation found it OutOfSync.

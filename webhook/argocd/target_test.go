@@ -82,7 +82,7 @@ func targetOf(t *testing.T, app *argo.Application) policy.Target {
 	t.Helper()
 	old := app.DeepCopy()
 	old.Operation = nil
-	return Target(decoded(t, app), decoded(t, old))
+	return Tracking{}.Target(decoded(t, app), decoded(t, old))
 }
 
 func TestWanted(t *testing.T) {
@@ -231,7 +231,7 @@ func TestOwners(t *testing.T) {
 				return app
 			}
 			var names []string
-			for _, owner := range Owners(decoded(t, owned(tc.after)), decoded(t, owned(tc.before))) {
+			for _, owner := range (Tracking{}).Owners(decoded(t, owned(tc.after)), decoded(t, owned(tc.before))) {
 				names = append(names, owner.Name)
 			}
 			NewWithT(t).Expect(names).To(Equal(tc.want))
@@ -294,12 +294,12 @@ func TestTheStatusOfAWriteIsNotBelieved(t *testing.T) {
 	g := NewWithT(t)
 	app, old := single(), single()
 	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
-	want := Target(decoded(t, app), decoded(t, old))
+	want := Tracking{}.Target(decoded(t, app), decoded(t, old))
 	app.Status = argo.ApplicationStatus{
 		Sync: argo.SyncStatus{Revision: commit("f"), ComparedTo: old.Status.Sync.ComparedTo}, ReconciledAt: at(999),
 	}
-	g.Expect(Target(decoded(t, app), decoded(t, old))).To(Equal(want))
-	created := Target(decoded(t, app), nil)
+	g.Expect(Tracking{}.Target(decoded(t, app), decoded(t, old))).To(Equal(want))
+	created := Tracking{}.Target(decoded(t, app), nil)
 	g.Expect(created.Compared).To(BeEmpty())
 	g.Expect(created.ReconciledAt.IsZero()).To(BeTrue())
 	g.Expect(created.OldLabels).To(BeNil())

@@ -89,7 +89,7 @@ func TestUnknownFieldsCount(t *testing.T) {
 				if tc.sources != hydrator {
 					g.Expect(p.Application.SpecCompared).To(BeTrue(), "it was compared with the same")
 					g.Expect(p.Application.LastSync.SameSources).To(BeTrue())
-					g.Expect(Target(sent, sent).SpecCompared).To(BeTrue())
+					g.Expect(Tracking{}.Target(sent, sent).SpecCompared).To(BeTrue())
 				}
 			}
 			g.Expect(content[empty]).To(Equal(content[""]), "Argo CD leaves it out when it writes it again")
@@ -114,7 +114,7 @@ func TestAnUnknownFieldIsNoSelfHeal(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			p := NewProjection(read(g, changed))
 			g.Expect(p.Application.SpecCompared).To(BeFalse())
-			g.Expect(Target(sent, sent).SpecCompared).To(BeFalse())
+			g.Expect(Tracking{}.Target(sent, sent).SpecCompared).To(BeFalse())
 			before, err := Decode([]byte(raw))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(StampOf(sent, before).Content).NotTo(Equal(StampOf(before, before).Content), "the Gate makes it again")
@@ -142,7 +142,7 @@ func TestAnOperationThatLeavesItOut(t *testing.T) {
 			raw = strings.Replace(raw, `{"sync": {"revision"`, `{"sync": {"sources": [`+tc.brings+`], "revision"`, 1)
 			app, err := Decode([]byte(raw))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(Target(app, nil).Operation.Foreign).To(Equal(tc.want))
+			g.Expect(Tracking{}.Target(app, nil).Operation.Foreign).To(Equal(tc.want))
 			g.Expect(StampOf(app, nil).Content == app.Content().at([]string{"b"})).To(Equal(!tc.want))
 		})
 	}

@@ -40,6 +40,7 @@ type Cache struct {
 	// projects is nil unless they are watched, too.
 	projects *projects
 	arrivals arrivals
+	tracking argocd.Tracking
 }
 
 // Source lists and watches the objects of a Cache, in all namespaces or in one.
@@ -69,8 +70,8 @@ func NewCache(sources ...Source) *Cache {
 // ApplicationSet controls and that comes after others.
 func owner(object any) (owners []string, err error) {
 	p, ok := object.(*argocd.Projection)
-	if ok && p.Owner != "" {
-		owners = append(owners, string(p.Owner))
+	if ok && p.Member().Owner != "" {
+		owners = append(owners, string(p.Member().Owner))
 	}
 	if ok && p.FollowsAlone() {
 		owners = append(owners, string(p.UID))
@@ -106,12 +107,15 @@ func (c *Cache) watch(
 	source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers,
 ) cache.Indexer {
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: paged{cache.ToListerWatcherWithContext(source)}, ObjectType: object, Handler: handler,
-		Transform: transform, Indexers: indexers,
+		ListerWatcher: paged{cache.ToListerWatcherWithContext(source), c.transform}, ObjectType: object,
+		Handler: handler, Transform: c.transform, Indexers: indexers,
 	})
 	c.controllers = append(c.controllers, controller)
 	return store.(cache.Indexer)
 }
+
+// Track has the Cache find the children of parents by a Tracking. It is called before Run.
+func (c *Cache) Track(t argocd.Tracking) { c.tracking = t }
 
 // OnChange has f told the ApplicationSet that an event is about: its own, one of an Application of it, or one of the
 // sync windows of their project. f must not block. OnChange is called before Run.
@@ -275,12 +279,30 @@ func (c *Cache) owned(owner types.UID) []*argocd.Projection {
 		}
 		known = slices.Grow(known, len(objects))
 		for _, o := range objects {
-			if p, ok := o.(*argocd.Projection); ok {
+			switch p, ok := o.(*argocd.Projection); {
+			case ok && p.UID == owner: // it is alone
 				known = append(known, p)
+			case ok:
+				known = append(known, p.Member())
 			}
 		}
 	}
-	return known
+	return Members(c, known)
+}
+
+// Members are those of Applications that what orders them has as members, as known (policy.ApplicationSet's Has); all if
+// nothing does any more. What is given is not used any more.
+func Members(known interface {
+	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
+}, apps []*argocd.Projection,
+) []*argocd.Projection {
+	return slices.DeleteFunc(apps, func(p *argocd.Projection) bool {
+		if p.Object().Namespace == p.Namespace {
+			return false
+		}
+		set, _ := known.Set(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+		return set != nil && !set.Has(p.Name)
+	})
 }
 
 // Lending implements Watch. An ApplicationSet that becomes known meanwhile is in one of the two indexes.
@@ -367,12 +389,13 @@ func (c *Cache) Sets() []*argocd.ApplicationSet {
 	return all
 }
 
-// Application returns an Application, as last watched; nil when none is known.
+// Application returns an Application, by a name that stands for it (argocd.ObjectName), as last watched; nil when none is
+// known.
 func (c *Cache) Application(name types.NamespacedName) *argocd.Projection {
 	for _, s := range c.stores {
-		object, _, err := s.applications.GetByKey(name.String())
+		object, _, err := s.applications.GetByKey(argocd.ObjectName(name).String())
 		if p, ok := object.(*argocd.Projection); err == nil && ok {
-			return p
+			return p.As(name)
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	s.position++
 	e.Position, e.At = s.position, s.clock.Now()
 	before := s.apps[p.UID]
-	if before == nil && e.Appeared.IsZero() && s.kept != nil {
+	if p = p.Member(); before == nil && e.Appeared.IsZero() && s.kept != nil {
 		e.Kept = s.kept(p)
 	}
 	record, respecified := before.known().Next(p, e)

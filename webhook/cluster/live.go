@@ -33,11 +33,19 @@ type APIServer struct {
 	objects  client.Reader
 	metadata metadata.Interface
 	observe  Observer
+	tracking argocd.Tracking
 }
 
 // NewAPIServer returns an APIServer. Both clients have to go to the API server with every read.
 func NewAPIServer(objects client.Reader, metadata metadata.Interface, observe Observer) *APIServer {
 	return &APIServer{objects: objects, metadata: metadata, observe: observe}
+}
+
+// Tracking is the APIServer that finds the children of parents by a Tracking.
+func (s *APIServer) Tracking(t argocd.Tracking) *APIServer {
+	next := *s
+	next.tracking = t
+	return &next
 }
 
 var _ Live = (*APIServer)(nil)
@@ -59,20 +67,21 @@ func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedNam
 	if !found {
 		return nil, nil
 	}
-	return argocd.NewApplicationSet(&set), nil
+	return s.tracking.ApplicationSet(&set), nil
 }
 
-// Application reads one Application; nil without an error means that it does not exist.
+// Application reads one Application, by a name that stands for it (argocd.ObjectName); nil without an error means that it
+// does not exist.
 func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	var app argo.Application
-	found, err := s.get(ctx, "application_get", name, &app)
+	found, err := s.get(ctx, "application_get", argocd.ObjectName(name), &app)
 	if err != nil {
 		return nil, fmt.Errorf("get Application %s: %w", name, err)
 	}
 	if !found {
 		return nil, nil
 	}
-	return argocd.NewProjection(&app), nil
+	return s.tracking.Projection(&app).As(name), nil
 }
 
 // get reads one object.
@@ -182,9 +191,9 @@ func (s *APIServer) list(ctx context.Context, kind, namespace string, options me
 	versions := make([]Version, 0, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
-		owner, set := argocd.OwnerOf(item)
+		owner, set := s.tracking.OwnerOf(item)
 		versions = append(versions, Version{
-			Name: item.Name, UID: item.UID, Owner: owner, Set: set, ResourceVersion: item.ResourceVersion,
+			Name: item.Name, UID: item.UID, Owner: owner, Set: set.Name, ResourceVersion: item.ResourceVersion,
 			Labels: argocd.Labels(item.Labels, item.Annotations),
 		})
 	}

@@ -25,20 +25,19 @@ func (w *Lookup) Exists(ctx context.Context, name types.NamespacedName, uid type
 	if uid == "" {
 		return false
 	}
-	if w.seen.has(name.Name, uid, owners) {
+	if w.seen.has(name, uid, owners) {
 		return true
 	}
 	p, err := w.live.Application(ctx, name)
-	return err == nil && p != nil && p.UID == uid && isOf(owners, p.Owner)
+	return err == nil && p != nil && p.UID == uid && isOf(owners, p.Member().Owner)
 }
 
-// has reports whether an Application of one of the owners was seen with this name and UID. An owner's UID stands for
-// its namespace.
-func (s *Histories) has(name string, app types.UID, owners []types.UID) bool {
+// has reports whether an Application of one of the owners was seen with this name and UID.
+func (s *Histories) has(name types.NamespacedName, app types.UID, owners []types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.apps[app]
-	return o != nil && o.name == name && isOf(owners, o.owner.UID)
+	return o != nil && o.p.Object() == name && isOf(owners, o.owner.UID)
 }
 
 // isOf reports whether the owner is one of these, or there is none, neither of them.

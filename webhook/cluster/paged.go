@@ -20,7 +20,11 @@ const pageSize = 250
 
 // paged lists in pages, and keeps only the projections of each. It is for API servers that do not stream the first list
 // (WatchList, Kubernetes 1.32 and 1.34 on): 10,000 Applications in one piece take more memory than stepgate has.
-type paged struct{ cache.ListerWatcherWithContext }
+type paged struct {
+	cache.ListerWatcherWithContext
+	// keep makes what is stored of an object.
+	keep func(object any) (any, error)
+}
 
 // List lists without a context.
 func (p paged) List(options metav1.ListOptions) (runtime.Object, error) {
@@ -47,7 +51,7 @@ func (p paged) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 		if err != nil {
 			return nil, err
 		}
-		if err := meta.EachListItem(page, all.add); err != nil {
+		if err := meta.EachListItem(page, func(object runtime.Object) error { return all.add(p.keep(object)) }); err != nil {
 			return nil, err
 		}
 		list, err := meta.ListAccessor(page)
@@ -74,8 +78,7 @@ func (l *projections) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-func (l *projections) add(object runtime.Object) error {
-	kept, err := transform(object)
+func (l *projections) add(kept any, err error) error {
 	if err != nil {
 		return err
 	}

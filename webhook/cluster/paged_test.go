@@ -79,7 +79,7 @@ func TestTheFirstListComesInPages(t *testing.T) {
 // TestAPageThatFailsFailsTheList cuts the list after its first page.
 func TestAPageThatFailsFailsTheList(t *testing.T) {
 	g := NewWithT(t)
-	_, err := paged{failing{&pages{total: pageSize + 1}}}.ListWithContext(t.Context(),
+	_, err := paged{failing{&pages{total: pageSize + 1}}, NewCache().transform}.ListWithContext(t.Context(),
 		metav1.ListOptions{ResourceVersion: "0"})
 	g.Expect(err).To(MatchError("gone"))
 }

@@ -19,12 +19,12 @@ type setProjection struct {
 }
 
 // transform is what an informer applies to every object before it stores it.
-func transform(object any) (any, error) {
+func (c *Cache) transform(object any) (any, error) {
 	switch o := object.(type) {
 	case *argo.Application:
-		return argocd.NewProjection(o), nil
+		return c.tracking.Projection(o), nil
 	case *argo.ApplicationSet:
-		return &setProjection{ObjectMeta: argocd.Identity(o), set: argocd.NewApplicationSet(o), pass: argocd.NewPass(o)}, nil
+		return &setProjection{ObjectMeta: argocd.Identity(o), set: c.tracking.ApplicationSet(o), pass: argocd.NewPass(o)}, nil
 	case *argo.AppProject:
 		return &projectProjection{ObjectMeta: argocd.Identity(o), windows: argocd.SyncWindows(o)}, nil
 	case *argocd.Projection, *setProjection, *projectProjection:

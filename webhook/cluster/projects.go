@@ -42,8 +42,9 @@ type projectProjection struct {
 func (c *Cache) WatchProjects(source cache.ListerWatcher) {
 	p := &projects{permission: &permission{ListerWatcherWithContext: cache.ToListerWatcherWithContext(source)}}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: paged{p.permission}, ObjectType: &argo.AppProject{}, Handler: c.windows(), Transform: transform,
-		Indexers: cache.Indexers{nameIndex: nameOf},
+		ListerWatcher: paged{p.permission, c.transform}, ObjectType: &argo.AppProject{}, Handler: c.windows(),
+		Transform: c.transform,
+		Indexers:  cache.Indexers{nameIndex: nameOf},
 	})
 	p.store, p.controller = store.(cache.Indexer), controller
 	c.projects = p
@@ -113,7 +114,10 @@ func (c *Cache) projectChanged(object any) {
 	for _, s := range c.stores {
 		for _, object := range s.applications.List() {
 			p, ok := object.(*argocd.Projection)
-			if !ok || p.Set == "" || p.Project != project.Name {
+			if !ok {
+				continue
+			}
+			if p = p.Member(); p.Set == "" || p.Project != project.Name {
 				continue
 			}
 			keys := []types.NamespacedName{{Namespace: p.Namespace, Name: p.Set}}

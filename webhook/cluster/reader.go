@@ -140,7 +140,7 @@ func (r *Reader) application(
 ) (*argocd.Projection, error) {
 	app, err := r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
 	switch {
-	case err != nil || app == nil:
+	case err != nil || app == nil || !set.Has(name):
 		return nil, err
 	case string(app.Owner) == set.UID:
 		return app, nil
@@ -237,10 +237,7 @@ func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*ar
 	case proven:
 		return r.proven(ctx, set)
 	}
-	all := labels.Everything()
-	versions, err := r.versions.do(ctx, set.Namespace, all.String(), func(ctx context.Context) ([]Version, error) {
-		return r.live.Versions(ctx, set.Namespace, all)
-	})
+	versions, err := r.list(ctx, set, labels.Everything())
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +259,43 @@ func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*ar
 	}
 	anew, err := r.gets(ctx, set, lenders, outdated)
 	return append(current, anew...), err
+}
+
+// list lists the metadata of the Applications of an ApplicationSet's namespace that a selector selects, and of the members
+// that it has elsewhere, by their policy.MemberName.
+func (r *Reader) list(
+	ctx context.Context, set *policy.ApplicationSet, selector labels.Selector,
+) (all []Version, err error) {
+	list := func(ctx context.Context, namespace string) ([]Version, error) {
+		return r.versions.do(ctx, namespace, selector.String(), func(ctx context.Context) ([]Version, error) {
+			return r.live.Versions(ctx, namespace, selector)
+		})
+	}
+	if len(set.Elsewhere) == 0 {
+		return list(ctx, set.Namespace)
+	}
+	namespaces := set.Namespaces()
+	listed := make([][]Version, len(namespaces))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentGets)
+	for i, namespace := range namespaces {
+		group.Go(func() (err error) {
+			listed[i], err = Recovered(func() ([]Version, error) { return list(ctx, namespace) })
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all = slices.Clone(listed[0])
+	for i, namespace := range namespaces[1:] {
+		for _, v := range listed[i+1] { // others share them
+			if v.Name = policy.MemberName(set.Namespace, namespace, v.Name); string(v.Owner) == set.UID && set.Has(v.Name) {
+				all = append(all, v)
+			}
+		}
+	}
+	return all, nil
 }
 
 // is reports whether a known Application is the live one.
@@ -300,9 +334,7 @@ func (r *Reader) Current(
 	if !exact {
 		selector = labels.Everything()
 	}
-	versions, err := r.versions.do(ctx, set.Namespace, selector.String(), func(ctx context.Context) ([]Version, error) {
-		return r.live.Versions(ctx, set.Namespace, selector)
-	})
+	versions, err := r.list(ctx, set, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +354,14 @@ func (r *Reader) Current(
 // does not try where a LIST costs no more. It is an error if the caller's time is over: to list then would only keep the
 // API server from what it is late with.
 func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) (bool, error) {
-	if r.barrier == nil || r.count(set.Namespace) <= ShortList {
+	if r.barrier == nil {
+		return false, nil
+	}
+	count := 0
+	for _, namespace := range set.Namespaces() {
+		count += r.count(namespace)
+	}
+	if count <= ShortList {
 		return false, nil
 	}
 	proven := r.barrier.Pass(ctx) == nil
@@ -330,7 +369,7 @@ func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) (bool, 
 }
 
 // proven returns the known Applications after a Barrier has passed. It leaves out those of other namespaces: an owner
-// reference means nothing there. A Barrier proves nothing of ApplicationSets: those whose Applications may count in the
+// reference means nothing there, and those that a parent has there have its own (argocd.Projection's Member). A Barrier proves nothing of ApplicationSets: those whose Applications may count in the
 // order of a parent are read.
 func (r *Reader) proven(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
 	var names []types.NamespacedName
@@ -338,9 +377,23 @@ func (r *Reader) proven(ctx context.Context, set *policy.ApplicationSet) ([]*arg
 		names = r.barrier.watch.Lending(set.Namespace, types.UID(set.UID))
 	}
 	lenders, err := r.lenders(ctx, set, names)
-	return slices.DeleteFunc(r.members(set, lenders), func(p *argocd.Projection) bool {
-		return p.Namespace != set.Namespace
-	}), err
+	if err != nil {
+		return nil, err
+	}
+	members := slices.DeleteFunc(r.members(set, lenders), func(p *argocd.Projection) bool {
+		return p.Namespace != set.Namespace || !set.Has(p.Name)
+	})
+	if len(set.Elsewhere) == 0 {
+		return members, nil
+	}
+	known, unknown := byName(members), []string(nil)
+	for name := range set.Elsewhere { // the parent may have been read after the barrier has passed
+		if known[name] == nil {
+			unknown = append(unknown, name)
+		}
+	}
+	anew, err := r.gets(ctx, set, lenders, unknown)
+	return append(members, anew...), err
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.

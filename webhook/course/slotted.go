@@ -31,6 +31,7 @@ func (c *Course) slotted(ctx context.Context, w *judge.Write, v judge.Verdict) j
 		v.Settings.Mode != settings.Enforce || v.Repairs(w.Target.Operation.Automated && !controller) {
 		return v
 	}
+	w = w.In(v.Set.Namespace)
 	claim := slots.Claim{
 		Set: v.Set, Application: w.Target.Name, UID: w.UID, Step: v.Step, Operation: w.App.Operation.Fingerprint(),
 		ByHand: !w.Target.Operation.Automated && !controller,

@@ -48,7 +48,7 @@ func TestWhatRepairsNeedsNoSlot(t *testing.T) {
 			})}
 			attempt := scenario.SyncOf(scenario.Of("1:prod=Healthy@b"), "prod")
 			attempt.User, attempt.After.Operation.InitiatedBy.Automated = tc.user, !tc.byHand
-			w, err := judge.NewWrite(attempt.Request())
+			w, err := judge.NewWrite(attempt.Request(), argocd.Tracking{})
 			g.Expect(err).NotTo(HaveOccurred())
 			allowed := judge.Verdict{
 				Decision: policy.Decision{Outcome: policy.Allow, Reason: tc.reason}, Set: &argocd.ApplicationSet{}, Found: true,

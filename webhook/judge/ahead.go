@@ -6,9 +6,6 @@ import (
 	"context"
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/cluster"
 )
@@ -19,12 +16,12 @@ type setRead struct {
 	err error
 }
 
-// knownSet is the ApplicationSet that an owner reference names, as last watched; nil when it is not known.
-func (j *Judge) knownSet(name types.NamespacedName, uid types.UID) *argocd.ApplicationSet {
+// knownSet is an owner as last watched; nil when it is not known.
+func (j *Judge) knownSet(owner argocd.Owner) *argocd.ApplicationSet {
 	if j.Known == nil {
 		return nil
 	}
-	if set, _ := j.Known.Set(name); set != nil && set.UID == string(uid) {
+	if set, _ := j.Known.Set(owner.NamespacedName); set != nil && set.UID == string(owner.UID) {
 		return set
 	}
 	return nil
@@ -37,14 +34,15 @@ func (j *Judge) knownSet(name types.NamespacedName, uid types.UID) *argocd.Appli
 // What it reads of Applications is live, and begins after the request has arrived. So the reads may come in either
 // order, which changes nothing: no two reads are of the same moment, whatever their order.
 func (j *Judge) judgeMeanwhile(
-	ctx context.Context, w *Write, owner metav1.OwnerReference, known *argocd.ApplicationSet,
+	ctx context.Context, w *Write, owner argocd.Owner, known *argocd.ApplicationSet,
 ) Verdict {
-	name := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
 	early, stop := context.WithCancel(ctx)
 	defer stop()
 	read := make(chan setRead, 1)
 	go func() {
-		set, err := cluster.Recovered(func() (*argocd.ApplicationSet, error) { return j.Live.ApplicationSet(ctx, name) })
+		set, err := cluster.Recovered(func() (*argocd.ApplicationSet, error) {
+			return j.Live.ApplicationSet(ctx, owner.NamespacedName)
+		})
 		r := setRead{set, err}
 		if !r.is(known) {
 			stop()

@@ -3,8 +3,6 @@
 package judge
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -19,7 +17,7 @@ func (j *Judge) Remembered(w *Write, known KnownSets) (in policy.Input, ok bool)
 	}
 	var sets []*argocd.ApplicationSet
 	for _, owner := range w.Owners {
-		set, _ := known.Set(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
+		set, _ := known.Set(owner.NamespacedName)
 		if set != nil && set.UID == string(owner.UID) {
 			sets = append(sets, set)
 		}
@@ -28,6 +26,7 @@ func (j *Judge) Remembered(w *Write, known KnownSets) (in policy.Input, ok bool)
 		return in, false
 	}
 	set := sets[0]
+	w = w.In(set.Namespace)
 	if order := j.OrderOf(set, known); order != nil {
 		w, set = w.Lent(set), order
 	}

@@ -198,7 +198,7 @@ func TestWhoChangesAWriteGoesByTheSameOrder(t *testing.T) {
 	g := NewWithT(t)
 	remembered := func(c *scenario.Cluster, config settings.Config) (policy.Input, bool) {
 		j := judge.New(config, judge.Dependencies{Histories: &scenario.Watch{}, Clock: scenario.AtNoon})
-		w, err := judge.NewWrite(scenario.SyncOf(c, "dns").Request())
+		w, err := judge.NewWrite(scenario.SyncOf(c, "dns").Request(), argocd.Tracking{})
 		g.Expect(err).NotTo(HaveOccurred())
 		return j.Remembered(w, scenario.Watched{Cluster: c})
 	}
@@ -268,7 +268,7 @@ func TestThePassOfOneApplicationSetSaysNothingOfOthers(t *testing.T) {
 	j := judge.New(settings.Config{Waves: true}, judge.Dependencies{
 		Histories: &scenario.Watch{PassEnded: true}, Clock: scenario.AtNoon,
 	})
-	w, err := judge.NewWrite(scenario.SyncOf(c, "dns").Request())
+	w, err := judge.NewWrite(scenario.SyncOf(c, "dns").Request(), argocd.Tracking{})
 	g.Expect(err).NotTo(HaveOccurred())
 	known := scenario.Watched{Cluster: c}
 	set := argocd.NewApplicationSet(c.Sets[0])

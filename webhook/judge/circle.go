@@ -21,7 +21,7 @@ type Follower struct {
 // FollowerOf is an Application of an ApplicationSet. Without a name, it is the ApplicationSet itself.
 func FollowerOf(set *argocd.ApplicationSet, application string) Follower {
 	return Follower{
-		name: types.NamespacedName{Namespace: set.Namespace, Name: application},
+		name: argocd.ObjectName(types.NamespacedName{Namespace: set.Namespace, Name: application}),
 		set:  types.NamespacedName{Namespace: set.Namespace, Name: set.Name},
 	}
 }
@@ -79,7 +79,8 @@ func nextAfter(parser *settings.Parser, known KnownSets, n Named) []types.Namesp
 	}
 	if n.Own != nil {
 		owner := argocd.Alone(n.Own.Namespace, n.Own.UID, n.Own.Annotations)
-		if of, _ := known.Set(types.NamespacedName{Namespace: n.Own.Namespace, Name: n.Own.Set}); of != nil {
+		m := n.Own.Member()
+		if of, _ := known.Set(types.NamespacedName{Namespace: m.Namespace, Name: m.Set}); of != nil {
 			owner = of
 		}
 		next = next.And(before(parser, owner, n.Own))
@@ -91,7 +92,7 @@ func nextAfter(parser *settings.Parser, known KnownSets, n Named) []types.Namesp
 func before(parser *settings.Parser, set *argocd.ApplicationSet, apps ...*argocd.Projection) settings.After {
 	all := parser.Of(set).After
 	for _, p := range apps {
-		own, _ := parser.OfApplication(set.Namespace, p.Annotations)
+		own, _ := parser.OfApplication(p.Object().Namespace, p.Annotations)
 		all = all.And(own)
 	}
 	return all

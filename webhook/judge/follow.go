@@ -56,7 +56,7 @@ func (j *Judge) FollowKnown(
 	if d.Outcome == policy.Deny || !policy.Follows(in) {
 		return d
 	}
-	own, _ := j.Parser.OfApplication(set.Namespace, p.Annotations)
+	own, _ := j.Parser.OfApplication(p.Object().Namespace, p.Annotations)
 	after := s.After.And(own).And(j.afterOf(p.Lender))
 	if !after.Waits() {
 		return d

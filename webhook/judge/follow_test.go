@@ -58,7 +58,7 @@ func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch) judge.Verd
 	j := judge.New(settings.Config{AfterNamespaces: []string{"platform"}}, judge.Dependencies{
 		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon,
 	})
-	w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c, name).Request()))
+	w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c, name).Request()), argocd.Tracking{})
 	if err != nil {
 		panic(err)
 	}
@@ -282,7 +282,7 @@ func TestNamesAreReadSideBySide(t *testing.T) {
 		j := judge.New(settings.Config{}, judge.Dependencies{
 			Live: c, Known: scenario.Watched{Cluster: c.Cluster}, Histories: &scenario.Watch{At: 5}, Clock: scenario.AtNoon,
 		})
-		w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c.Cluster, "dev").Request()))
+		w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c.Cluster, "dev").Request()), argocd.Tracking{})
 		g.Expect(err).NotTo(HaveOccurred())
 		judged := make(chan judge.Verdict, 1)
 		go func() { judged <- j.Judge(t.Context(), w) }()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
@@ -92,17 +91,16 @@ func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
 }
 
 // judgeMember judges the write as a member of the ApplicationSet that the owner names.
-func (j *Judge) judgeMember(ctx context.Context, w *Write, owner metav1.OwnerReference) Verdict {
-	name := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
-	if known := j.knownSet(name, owner.UID); known != nil {
+func (j *Judge) judgeMember(ctx context.Context, w *Write, owner argocd.Owner) Verdict {
+	if known := j.knownSet(owner); known != nil {
 		return j.judgeMeanwhile(ctx, w, owner, known)
 	}
-	set, err := j.Live.ApplicationSet(ctx, name)
+	set, err := j.Live.ApplicationSet(ctx, owner.NamespacedName)
 	return j.judgeWith(ctx, w, owner, setRead{set, err})
 }
 
 // judgeWith judges the write by an ApplicationSet that was read, or by the failure to read it.
-func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerReference, read setRead) Verdict {
+func (j *Judge) judgeWith(ctx context.Context, w *Write, owner argocd.Owner, read setRead) Verdict {
 	set := read.set
 	if set != nil && set.UID != string(owner.UID) {
 		set = nil
@@ -111,7 +109,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	if read.err != nil {
 		return Verdict{Settings: s, Err: read.err}
 	}
-	_, parent := policy.ParentNamed(owner.Name)
+	_, parent := owner.Parent()
 	switch noOrder := parent && (set == nil || !j.Config.Waves); {
 	case noOrder && w.lender != nil:
 		return Verdict{} // judgeLent has it judged otherwise
@@ -124,7 +122,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	if v, ordered := j.judgeLent(ctx, w, set); ordered {
 		return v
 	}
-	w = w.Under(s.Mode)
+	w = w.In(set.Namespace).Under(s.Mode)
 	after, problems := j.After(w, set, s)
 	in := j.Input(w, &set.ApplicationSet, s, after)
 	in.History = j.History(w, &set.ApplicationSet)
@@ -150,7 +148,8 @@ func (j *Judge) judgeLent(ctx context.Context, w *Write, set *argocd.Application
 	if child == nil || !j.Config.Waves {
 		return Verdict{}, false
 	}
-	v = j.judgeMember(ctx, w.Lent(set), metav1.OwnerReference{Name: child.Set, UID: child.Owner})
+	order := types.NamespacedName{Namespace: set.Namespace, Name: child.Set}
+	v = j.judgeMember(ctx, w.Lent(set), argocd.Owner{NamespacedName: order, UID: child.Owner})
 	return v, v.Found || v.Err != nil
 }
 
@@ -190,7 +189,7 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write) Verdict {
 func (j *Judge) After(
 	w *Write, set *argocd.ApplicationSet, s settings.Settings,
 ) (all settings.After, problems []settings.Problem) {
-	own, problems := j.Parser.OfApplication(set.Namespace, w.App.Metadata.Annotations)
+	own, problems := j.Parser.OfApplication(w.Object().Namespace, w.App.Metadata.Annotations)
 	return s.After.And(own).And(j.afterOf(w.lender)), problems
 }
 

@@ -120,8 +120,8 @@ func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
 		return false
 	}
 	o.apps[name] = p
-	if p.Owner != "" {
-		o.owned[p.Owner] = append(o.owned[p.Owner], p)
+	if m := p.Member(); m.Owner != "" {
+		o.owned[m.Owner] = append(o.owned[m.Owner], m)
 	}
 	if p.FollowsAlone() { // it has the form of an ApplicationSet
 		o.owned[p.UID] = append(o.owned[p.UID], p)
@@ -139,10 +139,7 @@ func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluste
 
 // Owned implements KnownSets.
 func (o *Objects) Owned(owner types.UID) []*argocd.Projection {
-	if len(o.lenders[owner]) == 0 {
-		return o.owned[owner]
-	}
-	all := slices.Clone(o.owned[owner])
+	all := cluster.Members(o, slices.Clone(o.owned[owner]))
 	for _, name := range o.lenders[owner] {
 		if set := o.sets[name]; set.Lends(owner) {
 			for _, p := range o.owned[types.UID(set.UID)] {
@@ -154,7 +151,12 @@ func (o *Objects) Owned(owner types.UID) []*argocd.Projection {
 }
 
 // Application implements KnownSets.
-func (o *Objects) Application(name types.NamespacedName) *argocd.Projection { return o.apps[name] }
+func (o *Objects) Application(name types.NamespacedName) *argocd.Projection {
+	if p := o.apps[argocd.ObjectName(name)]; p != nil {
+		return p.As(name)
+	}
+	return nil
+}
 
 // Alone are the Applications of no ApplicationSet that come after others.
 func (o *Objects) Alone() []*argocd.Projection {

@@ -19,7 +19,7 @@ func judgeWaves(c *scenario.Cluster, name string, config settings.Config) judge.
 	j := judge.New(config, judge.Dependencies{
 		Live: c, Known: scenario.Watched{Cluster: c}, Histories: &scenario.Watch{}, Clock: scenario.AtNoon,
 	})
-	w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c, name).Request()))
+	w, err := judge.NewWrite(scenario.Pinned(scenario.SyncOf(c, name).Request()), argocd.Tracking{})
 	if err != nil {
 		panic(err)
 	}

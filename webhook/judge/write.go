@@ -9,7 +9,6 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
@@ -24,9 +23,9 @@ type Write struct {
 	Target    policy.Target
 	Namespace string
 	UID       types.UID
-	// Owners are the controlling ApplicationSets before and after the write: usually one, and two when the write moves
-	// the Application from one to another. Each is evaluated, and the strictest answer wins.
-	Owners []metav1.OwnerReference
+	// Owners are what orders it before and after the write: usually one, and two when the write moves the Application from
+	// one to another. Each is evaluated, and the strictest answer wins.
+	Owners []argocd.Owner
 	// User is who sent the request; the API server has authenticated it.
 	User string
 	// InitiatedBy and Bypass are what the operation claims; they are client data.
@@ -34,6 +33,8 @@ type Write struct {
 	Bypass      string
 	Created     bool
 	DryRun      bool
+	// tracking finds the Owners.
+	tracking argocd.Tracking
 	// lender is the ApplicationSet of the Application where the write is judged as one of a member of the order of that
 	// one's parent; else nil.
 	lender *argocd.ApplicationSet
@@ -50,8 +51,9 @@ func (w *Write) Info(name string) string {
 // Alone reports whether an operation is written that no ApplicationSet orders: the Application itself may come after
 // others.
 func (w *Write) Alone() bool {
-	return w.Target.Operation.Written && !slices.ContainsFunc(w.Owners, func(o metav1.OwnerReference) bool {
-		return o.Kind == "ApplicationSet"
+	return w.Target.Operation.Written && !slices.ContainsFunc(w.Owners, func(o argocd.Owner) bool {
+		_, parent := o.Parent()
+		return !parent
 	})
 }
 
@@ -74,8 +76,8 @@ func (w *Write) Claim() settings.Claim {
 	return settings.Claim{User: w.User, InitiatedBy: w.InitiatedBy, Bypass: w.Bypass}
 }
 
-// NewWrite decodes an admission request. An error means that stepgate cannot judge the request.
-func NewWrite(req admissionv1.AdmissionRequest) (*Write, error) {
+// NewWrite decodes an admission request. tracking finds what orders the Application. An error means that stepgate cannot judge the request.
+func NewWrite(req admissionv1.AdmissionRequest, tracking argocd.Tracking) (*Write, error) {
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "Application" {
 		return nil, fmt.Errorf(
 			"stepgate judges Applications of argoproj.io, not %.100s of %.100q: correct the rules of the "+
@@ -98,10 +100,11 @@ func NewWrite(req admissionv1.AdmissionRequest) (*Write, error) {
 	}
 	w := &Write{
 		App: app, Old: old,
-		Target:    argocd.Target(app, old),
+		Target:    tracking.Target(app, old),
 		Namespace: req.Namespace,
 		UID:       app.Metadata.UID,
-		Owners:    argocd.Owners(app, old),
+		Owners:    tracking.Owners(app, old),
+		tracking:  tracking,
 		User:      req.UserInfo.Username,
 		Created:   req.Operation == admissionv1.Create,
 		DryRun:    req.DryRun != nil && *req.DryRun,
@@ -144,11 +147,27 @@ func (w *Write) Under(mode settings.Mode) *Write {
 // With is the write with another Application after it, as the mutating webhook leaves it.
 func (w *Write) With(app *argocd.Application) *Write {
 	next := *w
-	next.App, next.Target = app, argocd.Target(app, w.Old)
+	next.App, next.Target = app, w.tracking.Target(app, w.Old)
+	next.Target.Name = w.Target.Name
 	if w.lender != nil {
 		next.Target = w.lender.Child.Target(next.Target)
 	}
 	return &next
+}
+
+// In is the write as what orders its Application has it, from a namespace (policy.MemberName).
+func (w *Write) In(namespace string) *Write {
+	if namespace == w.Namespace {
+		return w
+	}
+	next := *w
+	next.Namespace, next.Target.Name = namespace, policy.MemberName(namespace, w.Namespace, w.Target.Name)
+	return &next
+}
+
+// Object is the name of its Application.
+func (w *Write) Object() types.NamespacedName {
+	return argocd.ObjectName(types.NamespacedName{Namespace: w.Namespace, Name: w.Target.Name})
 }
 
 // Lent is the write as one of a member of the order of the parent of its ApplicationSet.

@@ -366,22 +366,25 @@ func (w *walk) blocker(found *union, o *Outlook, p *argocd.Projection, b *policy
 
 // member is a known Application as it is among those of the Outlook.
 func (o *Outlook) member(p *argocd.Projection) *argocd.Projection {
-	i, found := slices.BinarySearchFunc(o.Applications, p.Name, func(a *argocd.Projection, name string) int {
-		return cmp.Compare(a.Name, name)
-	})
-	if !found || o.Applications[i].UID != p.UID {
-		return p
+	for _, name := range []string{p.Name, p.Member().Name} {
+		i, found := slices.BinarySearchFunc(o.Applications, name, func(a *argocd.Projection, name string) int {
+			return cmp.Compare(a.Name, name)
+		})
+		if found && o.Applications[i].UID == p.UID {
+			return o.Applications[i]
+		}
 	}
-	return o.Applications[i]
+	return p
 }
 
 // outlook is that of the ApplicationSet of an Application, or of itself where it has none; nil where that is not known.
 func (w *walk) outlook(o *Outlook, p *argocd.Projection) *Outlook {
-	set, _ := o.known.Set(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+	m := p.Member()
+	set, _ := o.known.Set(types.NamespacedName{Namespace: m.Namespace, Name: m.Set})
 	switch {
 	case p.FollowsAlone():
 		set = argocd.Alone(p.Namespace, p.UID, p.Annotations)
-	case set == nil || types.UID(set.UID) != p.Owner:
+	case set == nil || types.UID(set.UID) != m.Owner:
 		return nil
 	default:
 		set = cmp.Or(o.judge.OrderOf(set, o.known), set)

@@ -3,6 +3,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -151,6 +153,7 @@ func (e *Events) post(w *judge.Write, v judge.Verdict, over wait) {
 
 // terminated queues the Event of a sync of an Application that stepgate has terminated, and why.
 func (e *Events) terminated(app types.NamespacedName, uid types.UID, why string) {
+	app = argocd.ObjectName(app)
 	e.queueIn(e.lane, eventOf(terminated, app.Namespace, reference("Application", app.Namespace, app.Name, uid),
 		"stepgate has terminated this sync: "+why+". stepgate starts that next"), "")
 }
@@ -211,9 +214,15 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 	if note == "" {
 		return nil
 	}
-	event := eventOf(kind, w.Namespace, regarding(w), note)
+	on := regarding(w)
+	event := eventOf(kind, on.Namespace, on, note)
 	if len(v.Blockers) > 0 {
-		related := reference("Application", w.Namespace, v.Blockers[0].Application, "")
+		b, order := &v.Blockers[0], w.Namespace
+		if v.Set != nil {
+			order = v.Set.Namespace
+		}
+		name := argocd.ObjectName(types.NamespacedName{Namespace: cmp.Or(b.Namespace, order), Name: b.Application})
+		related := reference("Application", name.Namespace, name.Name, "")
 		event.Related = &related
 	}
 	return event
@@ -264,10 +273,11 @@ func worded(w *judge.Write, v judge.Verdict, over wait) (kind Kind, note string)
 // is being created may never exist, so the Event goes to its ApplicationSet, or to its parent.
 func regarding(w *judge.Write) corev1.ObjectReference {
 	if w.Created && len(w.Owners) > 0 {
-		if parent, is := policy.ParentNamed(w.Owners[0].Name); is {
-			return reference("Application", w.Namespace, parent, "")
+		owner := w.Owners[0]
+		if parent, is := owner.Parent(); is {
+			return reference("Application", owner.Namespace, parent, "")
 		}
-		return reference("ApplicationSet", w.Namespace, w.Owners[0].Name, w.Owners[0].UID)
+		return reference("ApplicationSet", owner.Namespace, owner.Name, owner.UID)
 	}
 	return reference("Application", w.Namespace, w.Target.Name, w.UID)
 }

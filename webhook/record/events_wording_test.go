@@ -11,9 +11,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -22,7 +23,7 @@ const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 
 	"done: qa (NotHealthy). Next: wait until qa is Healthy, or repair it"
 
 func TestEventWording(t *testing.T) {
-	owner := metav1.OwnerReference{Name: "guestbook", UID: "set-uid"}
+	owner := argocd.Owner{NamespacedName: types.NamespacedName{Namespace: "argocd", Name: "guestbook"}, UID: "set-uid"}
 	for name, tc := range map[string]struct {
 		edit      func(*judge.Write, *judge.Verdict)
 		want      string
@@ -46,7 +47,7 @@ func TestEventWording(t *testing.T) {
 		},
 		"a denial of a CREATE": {
 			edit: func(w *judge.Write, _ *judge.Verdict) {
-				w.Created, w.Owners, w.UID = true, []metav1.OwnerReference{owner}, ""
+				w.Created, w.Owners, w.UID = true, []argocd.Owner{owner}, ""
 			},
 			want:      "Warning SyncDenied DenySync ApplicationSet/guestbook/set-uid related qa: " + denialText,
 			wantNamed: "guestbook-",

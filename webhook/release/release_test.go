@@ -291,7 +291,7 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 		asked := r.sets[guestbook].requests[needKey{app: name, why: turnHasCome, what: scenario.Commit("b")}].askedAt
 		r.clock.SetTime(asked.Add(time.Second))
 		recorder.Record(logr.Discard(), &judge.Write{
-			UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}},
+			UID: prod.UID, Owners: []argocd.Owner{{UID: c.Sets[0].UID}},
 		}, judge.Verdict{}, true)
 		g.Expect(r.Reconcile(guestbook)).To(Equal((wait - 1) * time.Second))
 		r.clock.SetTime(asked.Add(wait * time.Second))

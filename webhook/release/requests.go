@@ -67,6 +67,9 @@ func (q *Requests) AfterRefusal(w *judge.Write, v judge.Verdict) {
 	if w.DryRun || v.Err != nil || !v.Rejects() || later {
 		return
 	}
+	if v.Set != nil {
+		w = w.In(v.Set.Namespace)
+	}
 	needed := slices.DeleteFunc(needs(v.Decision, &w.Target, w.Namespace), func(c need) bool {
 		// Where a refresh is pending, somebody has asked.
 		return c.pending || c.unpolled

@@ -50,8 +50,9 @@ type Config struct {
 	Presence func(namespace string) Presence
 	// Pin says to which revisions operations are pinned.
 	Pin Pin
-	// Waves has parent Applications order their children.
-	Waves bool
+	// Waves has parent Applications order their children, and Tracking finds these.
+	Waves    bool
+	Tracking argocd.Tracking
 	// Hold lets an early write of a controller, or of a program that asks again, through without its operation. It needs
 	// the mutating webhook.
 	Hold bool

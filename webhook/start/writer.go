@@ -47,7 +47,7 @@ var _ Writer = (*Operations)(nil)
 // when it is written.
 func (o *Operations) Write(ctx context.Context, s release.Start) error {
 	app, set := &argo.Application{}, &argo.ApplicationSet{}
-	if err := o.client.Get(ctx, s.App, app); err != nil {
+	if err := o.client.Get(ctx, argocd.ObjectName(s.App), app); err != nil {
 		return fmt.Errorf("read Application %s: %w", s.App, err)
 	}
 	if s.Terminates {

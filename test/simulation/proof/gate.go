@@ -350,7 +350,7 @@ const mostStores = 200_000
 
 func (g *gate) store(of writing) *stored {
 	_, req := request(of.app, of.granted)
-	w, err := judge.NewWrite(req.AdmissionRequest)
+	w, err := judge.NewWrite(req.AdmissionRequest, argocd.Tracking{})
 	if err != nil {
 		panic(err)
 	}

@@ -84,7 +84,7 @@ func (g *gate) process(w *world) *process {
 // asks has stepgate remember that somebody asks for a revision.
 func (p *process) asks(app *object, r revision) {
 	_, req := request(app, granted{app.number, byPerson, r})
-	w, err := judge.NewWrite(req.AdmissionRequest)
+	w, err := judge.NewWrite(req.AdmissionRequest, argocd.Tracking{})
 	if err != nil {
 		panic(err)
 	}
