@@ -172,6 +172,32 @@ func TestMembersElsewhereAreReadLive(t *testing.T) {
 	}
 }
 
+// TestOneThatOnlySaysSoIsRead and is no member: neither by its name, nor where the watch has an older parent.
+func TestOneThatOnlySaysSoIsRead(t *testing.T) {
+	g := NewWithT(t)
+	source := fakewatch.NewFakeControllerSource()
+	source.Add(deploying("team/shop"))
+	source.Add(away("team", "shop", "-9"))
+	c := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
+	c.Track(by)
+	go c.Run(t.Context())
+	g.Eventually(c.Synced).Should(BeTrue())
+	g.Eventually(c.Position).Should(BeEquivalentTo(2))
+	w, set := &world{apps: []*argo.Application{away("team", "shop", "-9")}}, by.Projection(deploying()).Waves
+	g.Expect(c.Owned(types.UID(set.UID))).To(HaveLen(1))
+
+	b, _ := newBarrier(&barrierObject{versions: []string{"7"}},
+		lendingWatch{arriving{newest: "1", reached: map[string]time.Duration{"7": 0}}, c})
+	reader := NewReader(w, c)
+	found, err := reader.Application(t.Context(), &set.ApplicationSet, "team/shop")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(BeNil())
+	proving := reader.WithBarrier(b, func(string) int { return ShortList + 1 })
+	members, err := proving.Members(t.Context(), &set.ApplicationSet)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(members).To(BeEmpty())
+}
+
 // TestTheCacheTellsTheOrderOfMembersElsewhere: whoever looks at what orders them is told of their events, and finds them
 // by both names.
 func TestTheCacheTellsTheOrderOfMembersElsewhere(t *testing.T) {
