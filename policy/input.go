@@ -176,6 +176,8 @@ type ApplicationSet struct {
 	Steps       []Step
 	// ParentUID is the UID of the parent Application whose order it is (NameOfParent); empty for an ApplicationSet.
 	ParentUID string
+	// ByHand says that Argo CD does not sync this parent by itself: people have it create its children.
+	ByHand bool
 	// Waves says that it has no RollingSync, and that the sync waves of its Applications are its steps, lowest first.
 	Waves bool
 	// Recorded is its status.applicationStatus, by the name of the Application. Of the order of a parent it has those that

@@ -58,6 +58,7 @@ func waves(app *argo.Application, annotations Annotations) *ApplicationSet {
 		ApplicationSet: policy.ApplicationSet{
 			Namespace: app.Namespace, Name: policy.NameOfParent(app.Name), UID: string(UIDOfParent(app.Namespace, app.Name)),
 			ParentUID: string(app.UID), Deleting: app.DeletionTimestamp != nil, Waves: true, Recorded: toDeploy(app),
+			ByHand: app.Spec.SyncPolicy == nil || !app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		},
 		Annotations: annotations, Labels: app.Labels, Subscriptions: readSubscriptions(app.Annotations),
 	}
