@@ -156,7 +156,7 @@ func (dep *Dependency) ofSet(in Input, members []*Application) (found []Blocker)
 	}
 	for name, r := range set.Recorded {
 		if r.Step > 0 && !live[name] && !dep.Excluded[name] {
-			found = append(found, doesNotExist(name, r))
+			found = append(found, set.doesNotExist(name, r))
 		}
 	}
 	return found

@@ -35,7 +35,7 @@ func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker
 		return member.holdsUp(why), why.Reason != ""
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
-		return doesNotExist(name, r), true
+		return in.ApplicationSet.doesNotExist(name, r), true
 	}
 	return Blocker{}, false
 }

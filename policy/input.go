@@ -176,6 +176,8 @@ type ApplicationSet struct {
 	Steps       []Step
 	// ParentUID is the UID of the parent Application whose order it is (NameOfParent); empty for an ApplicationSet.
 	ParentUID string
+	// ByHand says that Argo CD does not sync this parent by itself: people have it create its children.
+	ByHand bool
 	// Waves says that it has no RollingSync, and that the sync waves of its Applications are its steps, lowest first.
 	Waves bool
 	// Elsewhere are the members of the order of a parent that are in other namespaces than its own, by MemberName: those

@@ -25,7 +25,7 @@ func (in *Input) missing(step int) []Blocker {
 	var found []Blocker
 	for name, r := range in.ApplicationSet.Recorded {
 		if in.awaits(name, r, step) && !live[name] {
-			found = append(found, doesNotExist(name, r))
+			found = append(found, in.ApplicationSet.doesNotExist(name, r))
 		}
 	}
 	return found
@@ -46,12 +46,17 @@ const notThere = "it does not exist yet"
 
 // doesNotExist is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of
 // an object, a recorded name is any text.
-func doesNotExist(name string, r Recorded) Blocker {
+func (set *ApplicationSet) doesNotExist(name string, r Recorded) Blocker {
 	b := Blocker{
 		Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotGenerated, Detail: notThere,
 	}
-	if IsWave(b.Step) { // only a parent records waves
-		b.Next = "sync its parent, which creates APP"
+	if !set.Parent() {
+		return b
+	}
+	parent, _ := ParentNamed(set.Name)
+	if b.Next = "wait until Argo CD has synced " + parent + ", which creates APP"; set.ByHand {
+		b.Detail = notThere + ", and its parent has no automated sync"
+		b.Next = "sync its parent, which creates APP: argocd app sync " + parent
 	}
 	return b
 }

@@ -54,6 +54,17 @@ func TestCalled(t *testing.T) {
 
 func TestWhatAParentHasYetToCreateIsItsToCreate(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(doesNotExist("new", Recorded{Step: WaveStep(7) + 1}).Next).To(Equal("sync its parent, which creates APP"))
-	g.Expect(doesNotExist("new", Recorded{Step: 2}).Next).To(BeEmpty(), "the ApplicationSet controller does")
+	set := &ApplicationSet{Namespace: "argocd", Name: NameOfParent("platform"), Waves: true}
+	b := set.doesNotExist("new", Recorded{Step: WaveStep(7) + 1})
+	need := b.Need("argocd/" + set.Name)
+	g.Expect(need.Actor).To(Equal(ArgoCD))
+	g.Expect(need.Do).To(Equal("wait until Argo CD has synced platform, which creates new"))
+	set.ByHand = true
+	b = set.doesNotExist("new", Recorded{Step: WaveStep(7) + 1})
+	need = b.Need("argocd/" + set.Name)
+	g.Expect(need.Actor).To(Equal(You))
+	g.Expect(need.Text).To(Equal("new (NotGenerated: it does not exist yet, and its parent has no automated sync)"))
+	g.Expect(need.Do).To(Equal("sync its parent, which creates new: argocd app sync platform"))
+	b = (&ApplicationSet{}).doesNotExist("new", Recorded{Step: 2})
+	g.Expect(b.Next).To(BeEmpty(), "the ApplicationSet controller does")
 }

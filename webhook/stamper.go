@@ -80,6 +80,9 @@ func (s *Stamper) problems(
 	if !application {
 		return all
 	}
+	if err := set.MaxUpdateProblem(); err != nil && !set.Waves {
+		all = append(all, settings.Problem{Annotation: settings.MaxUpdateAnnotation, Text: "ignored: " + err.Error()})
+	}
 	if err := argocd.SyncWaveProblem(set.Annotations); err != nil {
 		all = append(all, settings.Problem{Annotation: synccommon.AnnotationSyncWave, Text: err.Error()})
 	}

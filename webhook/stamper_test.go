@@ -96,6 +96,10 @@ func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
 			annotations: map[string]string{settings.WavesAnnotation: "true", settings.MaxUpdateAnnotation: "x"},
 			want:        []string{`stepgate: annotation stepgate.io/max-update is not valid, the stricter reading is used: "x" is no number of Applications`},
 		},
+		"a limit of nothing": {
+			annotations: map[string]string{settings.WavesAnnotation: "false", settings.MaxUpdateAnnotation: "3"},
+			want:        []string{`stepgate: annotation stepgate.io/max-update is ignored: it limits waves, and the Application has none: write stepgate.io/waves: "true" beside it`},
+		},
 		"a circle": {
 			annotations: map[string]string{settings.WavesAnnotation: "true", settings.AfterAnnotation: "nobody"},
 			want:        []string{"stepgate: annotation stepgate.io/after is waiting for argocd/nobody, which does not exist"},

@@ -185,6 +185,6 @@ func rightRows() map[string]row {
 		"you may not ask for others":   {lacks("create", "subjectaccessreviews"), mine, doctor.Unknown, "You lack 1 of the 16", []string{"Rights: service account"}},
 		"you may not create":           {lacks("create", "applications"), mine, doctor.Unknown, "You lack 1 of the 16", []string{calling + "early sync"}},
 		"you may not patch":            {lacks("patch", "applications"), mine, doctor.Unknown, "You lack 1 of the 16", []string{calling + "pin"}},
-		"you may not see Applications": {lacks("list", "applications"), mine, doctor.Unknown, "You lack 1 of the 16", []string{calling + "early sync", "Order: after"}},
+		"you may not see Applications": {lacks("list", "applications"), mine, doctor.Unknown, "You lack 1 of the 16", []string{calling + "early sync", "Order: after", waves}},
 	}
 }

@@ -84,6 +84,7 @@ func list(texts []string) (all string) {
 
 const (
 	validatingGroup = "Validating webhook: "
+	waves           = "Order: waves"
 	mutatingGroup   = "Mutating webhook: "
 	approvals       = "Approvals: "
 	running         = "Running: "
@@ -287,6 +288,35 @@ func certificateRows() map[string]row {
 			w.guestbook.Annotations["stepgate.io/after"] = "lone"
 			w.apps = append(w.apps, alone("lone", "guestbook"))
 		}, "Order: after", doctor.Warning, "stepgate.io/after has 2 names that do not exist or close a circle", nil},
+		"waves that nobody orders": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "1"})
+			w.settings.Gate.Waves = false
+		}, waves, doctor.Warning, "1 Application has stepgate.io/waves, and this release orders the children of none.", nil},
+		"a wave that is no number": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "first"})
+		}, waves, doctor.Warning, "1 thing is wrong with sync waves.", nil},
+		"waves that are neither true nor false": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "1"}).Annotations[settings.WavesAnnotation] = "yes"
+		}, waves, doctor.Warning, "1 thing is wrong with sync waves.", nil},
+		"a limit of waves that is no number": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "1"}).Annotations[settings.MaxUpdateAnnotation] = "1=few"
+		}, waves, doctor.Warning, "1 thing is wrong with sync waves.", nil},
+		"a parent without children": {func(_ *testing.T, w *world) {
+			w.platform(nil)
+		}, waves, doctor.Warning, "1 thing is wrong with sync waves.", nil},
+		"a circle of parents": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "1"}).Annotations[common.AnnotationKeyAppInstance] =
+				"dns:argoproj.io/Application:argocd/platform"
+		}, waves, doctor.Warning, "2 things are wrong with sync waves.", nil},
+		"waves of an ApplicationSet beside RollingSync": {func(_ *testing.T, w *world) {
+			w.guestbook.Annotations[settings.WavesAnnotation] = "true"
+		}, waves, doctor.Warning, "1 thing is wrong with sync waves.", nil},
+		"an annotation of a parent that cannot be read": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "1"}).Annotations[settings.SoakAnnotation] = "1=long"
+		}, exempt + "ApplicationSets", doctor.Warning, "argocd/platform: stepgate.io/soak is ", nil},
+		"a parent that is off": {func(_ *testing.T, w *world) {
+			w.platform(map[string]string{"crds": "0", "dns": "1"}).Annotations[settings.ModeAnnotation] = "off"
+		}, exempt + "ApplicationSets", doctor.Warning, "argocd/platform: off.", nil},
 		"the CA should be new": {func(t *testing.T, w *world) {
 			g := NewWithT(t)
 			ca := newAuthority(g, now.Add(-300*day), now.Add(30*day))
@@ -296,11 +326,50 @@ func certificateRows() map[string]row {
 	}
 }
 
+// platform adds a parent Application with waves, which a release orders, and its children, by their sync waves.
+func (w *world) platform(waves map[string]string) (parent *argo.Application) {
+	w.settings.Gate.Waves = true
+	parent = alone("platform", "")
+	parent.Annotations = map[string]string{settings.WavesAnnotation: "true"}
+	w.apps = append(w.apps, parent)
+	for name, wave := range waves {
+		child := alone(name, "")
+		child.Annotations = map[string]string{
+			common.AnnotationKeyAppInstance: "platform:argoproj.io/Application:argocd/" + name,
+			"argocd.argoproj.io/sync-wave":  wave,
+		}
+		w.apps = append(w.apps, child)
+	}
+	return parent
+}
+
 // alone is an Application that no ApplicationSet controls.
 func alone(name, after string) *argo.Application {
 	return &argo.Application{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "argocd", Name: name, UID: types.UID(name), Annotations: map[string]string{"stepgate.io/after": after},
 	}}
+}
+
+// TestWavesAreFine has a parent, and says which child is a part of an Application that is not there.
+func TestWavesAreFine(t *testing.T) {
+	g, w := NewWithT(t), healthy(t)
+	w.platform(map[string]string{"crds": "0", "dns": "1", "lost": "2"})
+	lost := w.apps[slices.IndexFunc(w.apps, func(a *argo.Application) bool { return a.Name == "lost" })]
+	lost.Annotations[common.AnnotationKeyAppInstance] = "nobody:argoproj.io/Application:argocd/lost"
+	checks := w.sources(t).Gather(t.Context()).Examine().Checks
+	found := map[string]doctor.Check{}
+	for _, c := range checks {
+		found[c.Group+": "+c.Name] = c
+	}
+	g.Expect(found[waves].Result).To(Equal(doctor.OK), "%+v", found[waves])
+	g.Expect(found[waves].Found).To(Equal("Sync waves order 0 ApplicationSets, and the children of 1 Application."))
+	g.Expect(found[waves].Details).To(Equal([]string{
+		"Application argocd/lost: It is a part of Application nobody, which is not in its namespace.",
+	}))
+	g.Expect(found[exempt+"ApplicationSets"].Found).To(Equal(
+		"1 ApplicationSet has RollingSync, and 1 parent Application has waves; none is switched off or bypassed."))
+	g.Expect(found[exempt+"not gated"].Found).To(Equal(
+		"Every namespace with ApplicationSets or parent Applications with an order is gated."))
 }
 
 // TestOrderIsFine has an Application that comes after an ApplicationSet of the healthy cluster.

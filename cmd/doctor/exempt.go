@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/stepgate/stepgate/cmd/presence"
-	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -45,29 +44,27 @@ func (f *Facts) exemptSets(r *Installation) Check {
 	if r.Flags != nil {
 		config = r.Flags.Gate
 	}
-	parser, gated, by := settings.NewParser(config, settings.At(f.Now)), 0, "RollingSync"
+	parser, sets, parents, by := settings.NewParser(config, settings.At(f.Now)), 0, 0, "RollingSync"
 	var exempt, commands, wrong []string
-	for i := range f.ApplicationSets.Value {
-		set := &f.ApplicationSets.Value[i]
-		known := argocd.NewApplicationSet(set)
-		if !known.Ordered() || !r.gated(set.Namespace) {
-			continue
-		}
-		gated++
-		if known.Waves {
+	for _, set := range f.orders(r) {
+		if set.Parent() {
+			parents++
+		} else if sets++; set.Waves {
 			by = "RollingSync or waves"
 		}
-		kinds, problems := parser.Exemptions(known)
+		kind, called := named(set)
+		kinds, problems := parser.Exemptions(set)
 		for _, e := range kinds {
-			exempt = append(exempt, strings.TrimSpace(fmt.Sprintf("%s/%s: %s %s", set.Namespace, set.Name, e.Kind, e.Detail)))
-			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate applicationset %s %s-", set.Namespace, set.Name,
+			exempt = append(exempt, strings.TrimSpace(fmt.Sprintf("%s/%s: %s %s", set.Namespace, called, e.Kind, e.Detail)))
+			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate %s %s %s-", set.Namespace, kind, called,
 				annotationOf(e.Kind)))
 		}
 		for _, p := range problems {
-			if p.Annotation == settings.AfterAnnotation {
-				continue // Facts.order says it
+			switch p.Annotation {
+			case settings.AfterAnnotation, settings.WavesAnnotation, settings.MaxUpdateAnnotation:
+				continue // Facts.order and Facts.waves say it
 			}
-			wrong = append(wrong, fmt.Sprintf("%s/%s: %s is %s", set.Namespace, set.Name, p.Annotation, p.Text))
+			wrong = append(wrong, fmt.Sprintf("%s/%s: %s is %s", set.Namespace, called, p.Annotation, p.Text))
 		}
 	}
 	switch {
@@ -76,11 +73,14 @@ func (f *Facts) exemptSets(r *Installation) Check {
 			slices.Compact(commands)...)
 	case len(wrong) > 0:
 		return warning(name, "%s.", strings.Join(wrong, "; ")).do("Correct the annotation, or remove it.")
-	case gated == 0:
+	case sets+parents == 0:
 		return skipped(name, "No ApplicationSet has RollingSync steps or waves where this release gates.")
 	}
-	return ok(name, "%s %s; none is switched off or bypassed.",
-		count(gated, "ApplicationSet has", "ApplicationSets have"), by)
+	ordered := count(sets, "ApplicationSet has ", "ApplicationSets have ") + by
+	if parents > 0 {
+		ordered += ", and " + count(parents, "parent Application has waves", "parent Applications have waves")
+	}
+	return ok(name, "%s; none is switched off or bypassed.", ordered)
 }
 
 // annotationOf is the annotation that a kind of exemption comes from.

@@ -13,6 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -45,7 +46,9 @@ type Facts struct {
 	ApplicationSets Read[[]argo.ApplicationSet]
 	// Applications are what the gate keeps of them.
 	Applications Read[[]*argocd.Projection]
-	ArgoCDs      Read[[]*ArgoCD]
+	// Lint has both, as lint looks at them.
+	Lint    lint.Input
+	ArgoCDs Read[[]*ArgoCD]
 	// SelfTest is the outcome of the selftest, if it was run.
 	SelfTest *SelfTest
 }

@@ -48,9 +48,14 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 	f.Kubernetes, f.BetaPolicies = s.kubernetes(), s.betaPolicies()
 	f.User = s.user(ctx)
 	f.ArgoCDs = s.argoCDs(ctx)
+	for i := range f.ApplicationSets.Value {
+		f.Lint.AddLive(&f.ApplicationSets.Value[i])
+	}
 	f.Applications.Err = live.Applications(ctx, s.Objects, "", func(app *argo.Application) {
 		f.Applications.Value = append(f.Applications.Value, argocd.NewProjection(app))
+		f.Lint.AddLiveApplication(app)
 	})
+	f.Lint.Link()
 	f.Rights = s.rights(ctx, f.rightsNeeded(), "")
 	for _, r := range f.Installations {
 		s.replicas(ctx, r)

@@ -22,7 +22,7 @@ func (f *Facts) Examine() *Report {
 		checks = append(checks, f.calls(r)...)
 		checks = append(checks, in(r.subject(), "Rights", r.account())...)
 		checks = append(checks, f.exemptions(r)...)
-		checks = append(checks, in(r.subject(), "Order", f.order(r))...)
+		checks = append(checks, in(r.subject(), "Order", f.order(r), f.waves(r))...)
 	}
 	switch {
 	case f.ArgoCDs.Err != nil:

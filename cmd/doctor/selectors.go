@@ -90,8 +90,11 @@ func isRollingSync(set *argo.ApplicationSet) bool {
 // isOrdered reports whether an ApplicationSet asks for an order, by RollingSync or by sync waves.
 func isOrdered(set *argo.ApplicationSet) bool { return argocd.NewApplicationSet(set).Ordered() }
 
-// orderedSets are the ApplicationSets of the cluster that have an order, for people.
+// orderedSets are what has an order in the cluster, for people.
 func (f *Facts) orderedSets() string {
+	if len(f.orderingParents()) > 0 {
+		return "ApplicationSets or parent Applications with an order"
+	}
 	if slices.ContainsFunc(f.ApplicationSets.Value, func(s argo.ApplicationSet) bool {
 		return isOrdered(&s) && !isRollingSync(&s)
 	}) {
@@ -101,14 +104,15 @@ func (f *Facts) orderedSets() string {
 }
 
 func (f *Facts) hasOrder(namespace string) bool {
-	return slices.ContainsFunc(f.ApplicationSets.Value, func(s argo.ApplicationSet) bool {
-		return s.Namespace == namespace && isOrdered(&s)
-	})
+	return slices.Contains(f.orderedNamespaces(), namespace)
 }
 
-// orderedNamespaces are the namespaces that have ApplicationSets with an order.
+// orderedNamespaces are the namespaces that have ApplicationSets, or parents, with an order.
 func (f *Facts) orderedNamespaces() []string {
 	var names []string
+	for _, p := range f.orderingParents() {
+		names = append(names, p.Namespace)
+	}
 	for i := range f.ApplicationSets.Value {
 		if s := &f.ApplicationSets.Value[i]; isOrdered(s) {
 			names = append(names, s.Namespace)

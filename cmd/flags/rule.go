@@ -33,8 +33,8 @@ func (r *Rule) bind(f *pflag.FlagSet) {
 	r.Accounts.bind(f)
 	f.BoolVar(&r.FourEyes, "approve-four-eyes", false, "an approval does not count if its user has started the rollout")
 	f.BoolVar(&r.Starts, "start", false,
-		"in enforce mode, start the sync of an Application of a RollingSync ApplicationSet if it may start and Argo CD does "+
-			"not start it, as many at a time as maxUpdate says; needs --release, and the permission to patch Applications, and "+
+		"in enforce mode, start the sync of an Application in a step or wave if it may start and Argo CD itself would, and "+
+			"does not, as many at a time as maxUpdate says; needs --release, and the permission to patch Applications, and "+
 			"to create, get and update the Lease NAME-start of --installation")
 	f.BoolVar(&r.Waves, "waves", false,
 		"parent Applications with the annotation "+settings.WavesAnnotation+" order their children, the Applications that "+

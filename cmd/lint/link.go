@@ -21,6 +21,7 @@ func (in *Input) AddLive(set *argo.ApplicationSet) {
 
 // AddLiveApplication keeps of a live Application what its step and its order depend on.
 func (in *Input) AddLiveApplication(a *argo.Application) {
+	in.live = true
 	in.applications = append(in.applications, ownedApplication(&a.ObjectMeta))
 }
 

@@ -378,6 +378,11 @@ func orderRules() []Rule {
 	}
 }
 
+// OfWaves reports whether a rule is about sync waves, or about the parents of Applications.
+func OfWaves(id string) bool {
+	return slices.ContainsFunc(waveRules(), func(r Rule) bool { return r.ID == id })
+}
+
 func waveRules() []Rule {
 	return []Rule{
 		{

@@ -277,3 +277,15 @@ func TestParents(t *testing.T) {
 		})
 	}
 }
+
+// TestParentsWithoutApplicationSets are looked at like those of any cluster.
+func TestParentsWithoutApplicationSets(t *testing.T) {
+	g, in := NewWithT(t), Input{}
+	in.AddLiveApplication(&argo.Application{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "argocd", Name: "root", Annotations: map[string]string{"stepgate.io/waves": "true"},
+	}})
+	in.Link()
+	report := in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true})
+	g.Expect(findings(t, report)).To(HaveExactElements(HavePrefix("waves-without-children")))
+	g.Expect(report.Summary.OtherObjects).To(BeZero(), "it is no news that there are others")
+}

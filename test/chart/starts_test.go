@@ -5,8 +5,10 @@ package chart
 import (
 	"testing"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -179,7 +181,7 @@ func TestTheAccountWritesOnlyTheSyncsThatStepgateStarts(t *testing.T) {
 		g.Expect(shared.Admin.Create(ctx, a)).To(Succeed())
 	}
 	spec := app.Spec.DeepCopy()
-	install(t, "stepgate", "starting", "webhook.failurePolicy=Ignore", "start.enabled=true")
+	install(t, "stepgate", "starting", "webhook.failurePolicy=Ignore", "start.enabled=true", "waves.enabled=true")
 	stepgate, err := client.New(account(t, "starting", "stepgate"), client.Options{
 		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
 	})
@@ -218,8 +220,24 @@ func TestTheAccountWritesOnlyTheSyncsThatStepgateStarts(t *testing.T) {
 			g.Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'stepgate'"), ContainSubstring(s.want))))
 		})
 	}
-	g.Expect(try(alone, start{})).To(MatchError(
-		ContainSubstring("start and terminate syncs of the Applications of ApplicationSets")))
+	refusal := MatchError(ContainSubstring("start and terminate syncs of the Applications of ApplicationSets"))
+	g.Expect(try(alone, start{})).To(refusal)
+	child := map[string]string{common.AnnotationKeyAppInstance: "platform:argoproj.io/Application:starting/" + alone.Name}
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		policy      *argo.SyncPolicy
+		want        types.GomegaMatcher
+	}{
+		"a child that Argo CD syncs":    {child, &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}, Succeed()},
+		"one that people sync":          {child, nil, refusal},
+		"its automated sync is off":     {child, &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Enabled: new(false)}}, refusal},
+		"Argo CD syncs it, of nobody's": {nil, &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}, refusal},
+	} {
+		before := alone.DeepCopy()
+		alone.Annotations, alone.Spec.SyncPolicy = tc.annotations, tc.policy
+		g.Expect(shared.Admin.Patch(ctx, alone, client.MergeFrom(before))).To(Succeed())
+		g.Expect(try(alone, start{})).To(tc.want, name)
+	}
 	before := app.DeepCopy()
 	app.Operation = guestbook.RollingSync()
 	g.Expect(shared.Admin.Patch(ctx, app, client.MergeFrom(before))).To(Succeed())

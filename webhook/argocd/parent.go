@@ -78,6 +78,7 @@ func (t Tracking) waves(app *argo.Application, annotations Annotations) *Applica
 		ApplicationSet: policy.ApplicationSet{
 			Namespace: app.Namespace, Name: policy.NameOfParent(app.Name), UID: string(UIDOfParent(app.Namespace, app.Name)),
 			ParentUID: string(app.UID), Deleting: app.DeletionTimestamp != nil, Waves: true,
+			ByHand: app.Spec.SyncPolicy == nil || !app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		},
 		Annotations: annotations, Labels: app.Labels, Subscriptions: readSubscriptions(app.Annotations),
 	}

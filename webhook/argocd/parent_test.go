@@ -158,6 +158,12 @@ func TestWhatAParentHasYetToDeploy(t *testing.T) {
 	g.Expect(set.Ordered()).To(BeTrue())
 	g.Expect(set.Name).To(Equal(policy.NameOfParent("platform")))
 	g.Expect(set.Recorded).To(Equal(map[string]policy.Recorded{"new": {Step: policy.WaveStep(-3) + 1}}))
+	for by, own := range map[bool]*argo.SyncPolicy{
+		true: nil, false: {Automated: &argo.SyncPolicyAutomated{}},
+	} {
+		parent.Spec.SyncPolicy = own
+		g.Expect(NewProjection(parent).Waves.ByHand).To(Equal(by))
+	}
 
 	parent.Annotations[WavesAnnotation] = "false"
 	g.Expect(NewProjection(parent).Waves).To(BeNil())

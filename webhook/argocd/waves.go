@@ -92,7 +92,11 @@ func (s *ApplicationSet) WavesProblem() error {
 
 // MaxUpdateProblem is what is wrong with MaxUpdateAnnotation; nil if nothing is.
 func (s *ApplicationSet) MaxUpdateProblem() error {
-	if _, has := s.Annotations.Get(MaxUpdateAnnotation); has && !s.Waves {
+	_, has := s.Annotations.Get(MaxUpdateAnnotation)
+	switch {
+	case has && !s.Waves && s.Parent():
+		return errors.New("it limits waves, and the Application has none: write " + WavesAnnotation + `: "true" beside it`)
+	case has && !s.Waves:
 		return errors.New("it limits waves, and the ApplicationSet has none: write maxUpdate in the steps of RollingSync")
 	}
 	_, err := maxUpdateOfWaves(s)

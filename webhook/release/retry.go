@@ -19,7 +19,7 @@ import (
 // another one in its place.
 func (r *Releaser) retries(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
-	return p.Retry != nil && r.starter != nil && s.Mode == settings.Enforce && set.RollingSync && !set.Deleting &&
+	return p.Retry != nil && r.starter != nil && s.Mode == settings.Enforce && set.Ordered() && !set.Deleting &&
 		!a.Deleting && outlook.StartedByArgoCD(p, set) && a.SyncStatus == "OutOfSync"
 }
 

@@ -34,7 +34,7 @@ type allotment struct {
 	// not asked for these syncs, and may count none of them.
 	ours []string
 	// allotted says that the ApplicationSet controller gives the slots away, or is about to: it records all earlier steps
-	// as Healthy, but for Applications of which it is going to find that.
+	// as Healthy, but for Applications of which it is going to find that. Nobody gives those of waves away.
 	allotted bool
 	// gave is when the controller last gave one away, or learned that one is free. What stepgate has started does not
 	// count: it takes no slot of the controller's.
@@ -42,7 +42,7 @@ type allotment struct {
 }
 
 func newAllotment(l *look, step int) *allotment {
-	all := &allotment{limited: slots.Limited(l.Set, step), allotted: true}
+	all := &allotment{limited: slots.Limited(l.Set, step), allotted: !l.Set.Waves}
 	if !all.limited {
 		return all
 	}

@@ -30,7 +30,7 @@ const (
 type Start struct {
 	App types.NamespacedName
 	UID types.UID
-	// Set is the name of the ApplicationSet, and Step the step of the Application, from 0.
+	// Set is the name of the ApplicationSet, or policy.NameOfParent of a parent, and Step the step of the Application, from 0.
 	Set  string
 	Step int
 	// Asked says that the ApplicationSet controller has asked for the sync, and Altered that the Application has deployed
@@ -117,7 +117,7 @@ func (d *due) next(recorded policy.Recorded, all *allotment, turn time.Time) tim
 // have to, as the Application has not deployed what it was compared with.
 func (r *Releaser) starts(p *argocd.Projection, set *argocd.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
-	if r.starter == nil || s.Mode != settings.Enforce || !set.RollingSync || set.Deleting || a.Deleting ||
+	if r.starter == nil || s.Mode != settings.Enforce || !set.Ordered() || set.Deleting || a.Deleting ||
 		a.OperationSet || a.LastOperation.Running() || !outlook.StartedByArgoCD(p, set) {
 		return false
 	}

@@ -32,12 +32,15 @@ type starterFake struct {
 func (s *starterFake) Leads() bool { return !s.follows }
 
 func (s *starterFake) Start(start Start) {
-	text := fmt.Sprintf("%s step %d", start.App, start.Step+1)
+	text := fmt.Sprint(start.App, " ", policy.StepName(start.Step))
 	if start.Altered {
 		text += " altered"
 	}
 	if start.Terminates {
 		text += " ends: " + start.Why
+	}
+	if start.Revisions != nil {
+		text += " at " + policy.Short(start.Revisions[0])
 	}
 	s.started = append(s.started, text)
 }

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/release"
 )
 
@@ -116,7 +117,7 @@ func (q *Queue) write(ctx context.Context, s release.Start) (result string) {
 		return Outdated // another one does
 	}
 	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", s.App.Namespace, "application", s.App.Name,
-		"applicationset", s.Set, "step", s.Step+1, "revisions", s.Revisions)
+		"applicationset", s.Set, "step", policy.StepNumber(s.Step), "revisions", s.Revisions)
 	ctx, cancel := context.WithDeadline(ctx, s.Until)
 	defer cancel()
 	err := q.writer.Write(ctx, s)

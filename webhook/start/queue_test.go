@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,8 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/release"
 )
@@ -220,6 +224,62 @@ func TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite(t *testin
 			text, err := json.Marshal(brief)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(string(text)).To(Equal(tc.want))
+		})
+	}
+}
+
+// reader has an Application, and fails the test where something else is read.
+type reader struct {
+	client.Client
+	t       *testing.T
+	app     *argo.Application
+	written *argo.Application
+}
+
+func (r *reader) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	app, is := into.(*argo.Application)
+	if !is || name.Name != r.app.Name {
+		r.t.Errorf("%T %s is read", into, name)
+		return errors.New("it does not exist")
+	}
+	r.app.DeepCopyInto(app)
+	return nil
+}
+
+func (r *reader) Patch(
+	ctx context.Context, _ client.Object, patch client.Patch, options ...client.PatchOption,
+) error {
+	if slices.Contains(options, client.PatchOption(client.DryRunAll)) {
+		Warnings{}.HandleWarningHeaderWithContext(ctx, 299, "", webhook.SelfTestWarning)
+		return nil
+	}
+	text, err := patch.Data(nil)
+	if err != nil {
+		return err
+	}
+	r.written = &argo.Application{}
+	return json.Unmarshal(text, r.written)
+}
+
+// TestTheChildOfAParentIsStarted by its own sync policy: no ApplicationSet generates it.
+func TestTheChildOfAParentIsStarted(t *testing.T) {
+	for prune, name := range map[bool]string{true: "it prunes", false: "it does not prune"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := guestbook.Application(guestbook.Set("argocd"), "dns")
+			app.OwnerReferences, app.ResourceVersion = nil, "7"
+			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(prune)}}
+			app.Status.Sync = argo.SyncStatus{
+				Status: argo.SyncStatusCodeOutOfSync, Revision: guestbook.NewCommit,
+				ComparedTo: argo.ComparedTo{Source: *app.Spec.Source, Destination: app.Spec.Destination},
+			}
+			s := prod
+			s.App.Name, s.Set, s.Step = app.Name, policy.NameOfParent("platform"), policy.WaveStep(10)
+			r := &reader{t: t, app: app}
+			g.Expect(NewOperations(r).Write(t.Context(), s)).To(Succeed())
+			g.Expect(r.written.Operation.Sync).To(Equal(&argo.SyncOperation{Prune: prune, Revision: guestbook.NewCommit}))
+			g.Expect(r.written.Operation.Info[0].Value).To(Equal(
+				"wave 10 of Application argocd/platform may sync, and Argo CD has not started it"))
 		})
 	}
 }

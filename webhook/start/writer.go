@@ -46,16 +46,18 @@ var _ Writer = (*Operations)(nil)
 // Write writes the operation, or terminates one, if the Application has the version that was judged, when it is read and
 // when it is written.
 func (o *Operations) Write(ctx context.Context, s release.Start) error {
-	app, set := &argo.Application{}, &argo.ApplicationSet{}
+	app, set := &argo.Application{}, &argo.ApplicationSet{} // a parent has no templates: its set stays empty
 	if err := o.client.Get(ctx, argocd.ObjectName(s.App), app); err != nil {
 		return fmt.Errorf("read Application %s: %w", s.App, err)
 	}
 	if s.Terminates {
 		return o.terminate(ctx, app, s)
 	}
-	name := types.NamespacedName{Namespace: s.App.Namespace, Name: s.Set}
-	if err := o.client.Get(ctx, name, set); err != nil {
-		return fmt.Errorf("read ApplicationSet %s: %w", name, err)
+	if _, is := policy.ParentNamed(s.Set); !is {
+		name := types.NamespacedName{Namespace: s.App.Namespace, Name: s.Set}
+		if err := o.client.Get(ctx, name, set); err != nil {
+			return fmt.Errorf("read ApplicationSet %s: %w", name, err)
+		}
 	}
 	patch, err := Patch(app, set, s)
 	if err != nil {
@@ -123,8 +125,9 @@ func (o *Operations) isJudged(ctx context.Context, app *argo.Application, patch 
 	return nil
 }
 
-// Patch is the JSON merge patch that starts a sync of an Application as it is stored now. The error is ErrOutdated or
-// ErrNeedless where there is nothing to start.
+// Patch is the JSON merge patch that starts a sync of an Application as it is stored now. set has the templates that it
+// comes from; it is empty for the child of a parent. The error is ErrOutdated or ErrNeedless where there is nothing to
+// start.
 func Patch(app *argo.Application, set *argo.ApplicationSet, s release.Start) ([]byte, error) {
 	revisions := s.Revisions
 	if revisions == nil {
@@ -136,8 +139,8 @@ func Patch(app *argo.Application, set *argo.ApplicationSet, s release.Start) ([]
 	case !s.Altered && (argocd.HasRun(app, revisions) || !s.Asked && argocd.HasDeployed(app, revisions)):
 		return nil, ErrNeedless
 	}
-	why := fmt.Sprintf("%s of ApplicationSet %s may sync, and Argo CD has not started it", policy.StepName(s.Step),
-		policy.ClientText(set.Namespace+"/"+set.Name))
+	why := fmt.Sprintf("%s of %s may sync, and Argo CD has not started it", policy.StepName(s.Step),
+		policy.Called(policy.ClientText(s.App.Namespace+"/"+s.Set)))
 	return json.Marshal(map[string]any{
 		"metadata":  map[string]string{"resourceVersion": s.ResourceVersion},
 		"operation": argocd.NewOperation(app, set, revisions, why),

@@ -130,6 +130,12 @@ namespaceSelector:
     {{- end }}
 {{- end }}
 
+{{/* CEL for an object that Argo CD tracks as another Application's. Call it with its name. */}}
+{{- define "stepgate.tracked" -}}
+(has({{ . }}.metadata.annotations) && 'argocd.argoproj.io/tracking-id' in {{ . }}.metadata.annotations
+|| has({{ . }}.metadata.labels) && 'app.kubernetes.io/instance' in {{ . }}.metadata.labels)
+{{- end }}
+
 {{/* Which writes of Applications the API server sends. With matchPolicy Equivalent it converts those in another version of the API; "*" would
 match them as they are, and the conditions and stepgate would look for fields that may be elsewhere. A status subresource could not carry an operation:
 the API server takes all but the status from the stored object. */}}
@@ -168,8 +174,7 @@ matchConditions:
       || (has(object.metadata.annotations) && 'stepgate.io/after' in object.metadata.annotations)
       {{- if .Values.waves.enabled }}
       || [object, oldObject].exists(o, o != null
-      && (has(o.metadata.annotations) && 'argocd.argoproj.io/tracking-id' in o.metadata.annotations
-      || has(o.metadata.labels) && 'app.kubernetes.io/instance' in o.metadata.labels))
+      && {{ include "stepgate.tracked" "o" | nindent 6 | trim }})
       {{- end }}
   {{- with .Values.webhook.exemptApplications }}
   - name: not-exempt
