@@ -53,6 +53,35 @@ func guestbook(t testing.TB) string {
 	return string(text)
 }
 
+// platform is a parent with waves, whose children nothing tracks yet.
+func platform(t *testing.T, _ string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/platform.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
+// byWaves is the guestbook without RollingSync, in the waves -1, 5 and 20, in each of which one Application may sync at a
+// time.
+func byWaves(t *testing.T, text string) string {
+	t.Helper()
+	head, rest, found := strings.Cut(text, "  strategy:\n")
+	NewWithT(t).Expect(found).To(BeTrue())
+	_, template, _ := strings.Cut(rest, "  template:\n")
+	for _, edit := range [][2]string{
+		{"  name: guestbook\n", "  name: guestbook\n  annotations: {stepgate.io/waves: 'true', stepgate.io/max-update: '1'}\n"},
+		{"env: dev}", "env: dev, wave: '-1'}"}, {"env: qa}", "env: qa, wave: '5'}"},
+		{"env: prod}", "env: prod, wave: '20'}"}, {"env: prod}", "env: prod, wave: '20'}"},
+	} {
+		NewWithT(t).Expect(head).To(ContainSubstring(edit[0]))
+		head = strings.Replace(head, edit[0], edit[1], 1)
+	}
+	template = strings.Replace(template, "      labels:\n",
+		"      annotations: {argocd.argoproj.io/sync-wave: '{{.wave}}'}\n      labels:\n", 1)
+	return head + "  template:\n" + strings.Replace(template, "      project: default\n",
+		"      project: default\n      syncPolicy: {automated: {}}\n", 1)
+}
+
 // fleet is an ApplicationSet with 200 Applications in 5 steps.
 func fleet(t testing.TB) string {
 	t.Helper()
@@ -184,7 +213,23 @@ func TestGoldens(t *testing.T) {
 			},
 			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} }),
 		},
-		"fleet": {change: func(t *testing.T, _ string) string { return fleet(t) }, options: defaults()},
+		"parent-in-order":     {change: platform, options: defaults()},
+		"parent-without-gate": {change: platform, options: with(func(o *Options) { o.Mode = settings.Off })},
+		"parent-by-hand": {
+			change: func(t *testing.T, text string) string {
+				return strings.ReplaceAll(platform(t, text), "{automated: {selfHeal: true}}", "{}")
+			},
+			options: with(func(o *Options) { o.ByHand = []string{"crds"} }),
+		},
+		"parent-soaks": {
+			change: func(t *testing.T, text string) string {
+				return strings.Replace(platform(t, text), `"10=2"`, `"2", stepgate.io/soak: "20=1h"`, 1)
+			},
+			options: with(func(o *Options) { o.Commits, o.Pin = often, "candidate" }),
+		},
+		"set-by-waves":              {change: byWaves, options: defaults()},
+		"set-by-waves-without-gate": {change: byWaves, options: with(func(o *Options) { o.Mode = settings.Off })},
+		"fleet":                     {change: func(t *testing.T, _ string) string { return fleet(t) }, options: defaults()},
 		"fleet-degraded": {
 			change:  func(t *testing.T, _ string) string { return fleet(t) },
 			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa-07": FailsHealth} }),

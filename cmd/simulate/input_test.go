@@ -18,6 +18,8 @@ func TestBadInput(t *testing.T) {
 	}
 	apps := "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: guestbook-dev, labels: {env: " +
 		"dev}}\n"
+	parent := "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: platform, annotations: " +
+		"{stepgate.io/waves: 'true'}}\n"
 	for name, tc := range map[string]struct {
 		change  func(text string) string
 		set     string
@@ -33,12 +35,37 @@ func TestBadInput(t *testing.T) {
 		"two ApplicationSets": {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
 		"a wrong type":        {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml:1 (document 1): "},
 		"no strategy":         {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "has no steps: Argo CD keeps no order"},
-		"waves": {
+		"a parent without children": {
+			change: func(string) string { return parent },
+			want:   "the parent platform has no children to play: give their files with -f, beside its own; or play it from the cluster: stepgate simulate platform -n argocd.",
+		},
+		"a parent without waves": {
+			change: func(string) string { return strings.Replace(parent, "stepgate.io/waves", "other", 1) + apps }, set: "platform",
+			want: `the Application platform does not order its children: set its annotation stepgate.io/waves: "true"`,
+		},
+		"two parents, which no child names": {
+			change: func(string) string { return parent + strings.Replace(parent, "platform", "other", 1) + apps }, set: "platform",
+			want: "The files do not say whose children other and guestbook-dev are, and have several parents: left out",
+		},
+		"two parents without a name": {
+			change: func(string) string { return parent + strings.Replace(parent, "platform", "other", 1) },
+			want:   "the files have several orders: Application platform, Application other; name the one to play",
+		},
+		"a parent and steps": {
+			change: func(text string) string { return parent + "---\n" + text },
+			want:   "the files have several orders: guestbook, Application platform; name the one to play",
+		},
+		"a child without Applications": {
 			change: func(text string) string {
-				text = replaced("  name: guestbook\n", "  name: guestbook\n  annotations: {stepgate.io/waves: 'true'}\n")(text)
-				return replaced("type: RollingSync", "type: AllAtOnce")(text)
+				text = replaced("type: RollingSync", "type: AllAtOnce")(text)
+				const list = "    - list:\n        elements:"
+				return parent + "---\n" + replaced(list, "    - git: {repoURL: https://example.com}\n"+list)(text)
 			},
-			want: "ApplicationSet guestbook is ordered by sync waves, and only RollingSync is simulated: stepgate get",
+			want: "ApplicationSet guestbook, a child of platform: its Applications come from a git generator",
+		},
+		"stepgate starts no wave": {
+			change: func(string) string { return parent + apps }, options: with(func(o *Options) { o.Commits, o.Start = often, true }),
+			want: "--start: stepgate starts no sync of a wave",
 		},
 		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "(the API server drops spec.strategy.RollingSync; stepgate lint says what to write)"},
 		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml:1 (document 1): an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},

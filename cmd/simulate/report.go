@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/cmd/simulation"
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Report is a rollout that has been played.
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
-	ApplicationSet  string `json:"applicationSet"`
+	// ApplicationSet is NAMESPACE/NAME; of a parent it is NAMESPACE/waves/NAME.
+	ApplicationSet string `json:"applicationSet"`
 	// Rendered says that the Applications come from the generators of the ApplicationSet.
 	Rendered bool   `json:"rendered,omitempty"`
 	ArgoCD   string `json:"argocd"`
@@ -52,6 +53,8 @@ type Report struct {
 
 	options Options
 	stepOf  map[string]int
+	// manual are the Applications that nobody syncs, where Argo CD orders none.
+	manual map[string]bool
 	// annotated is the annotation of the ApplicationSet that sets the mode, empty if it has none.
 	annotated string
 }
@@ -59,7 +62,9 @@ type Report struct {
 // Step is a step of the plan.
 type Step struct {
 	// Step is 1-based.
-	Step         int                 `json:"step"`
+	Step int `json:"step"`
+	// Wave is the sync wave that it is; absent for a step of RollingSync.
+	Wave         *int                `json:"wave,omitempty"`
 	MaxUpdate    *intstr.IntOrString `json:"maxUpdate,omitempty"`
 	Applications []string            `json:"applications,omitempty"`
 }
@@ -72,6 +77,8 @@ type Event struct {
 	Application string          `json:"application,omitempty"`
 	// Step is 1-based.
 	Step int `json:"step,omitempty"`
+	// Wave is the sync wave that the step is; absent for a step of RollingSync.
+	Wave *int `json:"wave,omitempty"`
 	// Message is what people read, or why an Application waits.
 	Message string `json:"message,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -85,6 +92,7 @@ type Event struct {
 type Waiting struct {
 	Application string `json:"application"`
 	Step        int    `json:"step"`
+	Wave        *int   `json:"wave,omitempty"`
 	Health      string `json:"health"`
 	Sync        string `json:"sync"`
 	Operation   string `json:"operation,omitempty"`
@@ -93,8 +101,10 @@ type Waiting struct {
 	// Message is what somebody reads who syncs it now.
 	Message string `json:"message,omitempty"`
 
-	// why says for what the ApplicationSet controller lets it wait.
+	// why says for what the ApplicationSet controller lets it wait, or what limits its wave.
 	why string
+	// byHand says that its turn has come, and that it is for somebody to sync it.
+	byHand bool
 }
 
 // Waits is an Application that the ApplicationSet controller lets wait; Message says why. It is the only kind that the
@@ -120,13 +130,18 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 		TypeMeta:       metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "Simulation"},
 		ApplicationSet: t.Set.String(), Rendered: r.Rendered, ArgoCD: o.Version, Mode: o.Mode.String(), Seed: o.Seed,
 		Dropped: r.Dropped, NotPlayed: notPlayed(r, o), Unselected: t.unselected, Branches: t.landings,
-		options: o, stepOf: map[string]int{},
+		options: o, stepOf: map[string]int{}, manual: map[string]bool{},
 	}
 	for i, names := range t.steps {
-		report.Steps = append(report.Steps, Step{Step: i + 1, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names})
+		report.Steps = append(report.Steps, Step{
+			Step: i + 1, Wave: t.Steps[i].Wave, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names,
+		})
 		for _, name := range names {
 			report.stepOf[name] = i + 1
 		}
+	}
+	for _, app := range t.Applications {
+		report.manual[app.Name] = report.waves() && !app.Automated && !slices.Contains(o.ByHand, app.Name)
 	}
 	report.annotated = r.Set.Annotations[settings.ModeAnnotation]
 	t.Audit = o.Mode == settings.Audit
@@ -149,14 +164,14 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	report.Events = script.written()
 	report.conclude(end)
 	for i := range report.Waiting {
-		if x := &report.Waiting[i]; x.Recorded == string(argo.ProgressiveSyncWaiting) {
+		if x := &report.Waiting[i]; x.Recorded == string(argo.ProgressiveSyncWaiting) || report.waves() {
 			x.why = script.why(script.of[x.Application])
 		}
 	}
 	if o.Commits != nil {
 		report.Commits = conductor.commits(report, t)
 	}
-	report.Limits = append(limits(o), t.limits...)
+	report.Limits = append(t.known(o), t.limits...)
 	return report, nil
 }
 
@@ -171,8 +186,9 @@ func (r *Report) conclude(end simulation.Rehearsal) {
 	}
 	for _, x := range end.Waiting {
 		r.Waiting = append(r.Waiting, Waiting{
-			Application: x.Application, Step: x.Step, Health: x.Health, Sync: x.Sync, Operation: x.Operation,
-			Recorded: x.Recorded, Message: played(x.Answer),
+			Application: x.Application, Step: x.Step, Wave: r.Steps[x.Step-1].Wave, Health: x.Health, Sync: x.Sync,
+			Operation: x.Operation, Recorded: x.Recorded, Message: played(x.Answer),
+			byHand: r.manual[x.Application] && x.Answer == "" && !failed(x.Operation),
 		})
 	}
 }
@@ -207,7 +223,7 @@ func (r *Report) outside() string {
 	}
 	for _, step := range r.Steps {
 		if len(step.Applications) == 0 {
-			texts = append(texts, fmt.Sprintf("step %d has no Application", step.Step))
+			texts = append(texts, step.name()+" has no Application")
 		}
 	}
 	return strings.Join(texts, ", and ")
@@ -221,55 +237,6 @@ func (r *Report) Unknown() string {
 	it := plural(len(r.NotPlayed) > 1, "it", "them")
 	return fmt.Sprintf("Not played: %s. The rollout is shown without %s; with %s, it may go otherwise.",
 		strings.Join(r.NotPlayed, ", "), it, it)
-}
-
-// limits says what the model does not show.
-func limits(o Options) []string {
-	all := []string{
-		"This is a model of Argo CD " + o.Version +
-			". It begins with all Applications Healthy and Synced, and then " + lands(o) + " all.",
-		"Durations are typical and not those of your cluster. --seed N draws other ones.",
-	}
-	if o.Mode != settings.Off {
-		all = append(all, "stepgate is played with its default flags"+except(o)+".")
-	}
-	return all
-}
-
-// notPlayed are the annotations that change what happens, and that the model does not have.
-func notPlayed(r *Rollout, o Options) (all []string) {
-	if o.Mode == settings.Off {
-		return nil // nothing waits for them
-	}
-	read := r.settings()
-	// What is over, or says what holds anyway, changes nothing.
-	same := map[string]bool{
-		settings.BypassAnnotation: !read.Bypassed, settings.ExcludeAnnotation: len(read.Excluded) == 0,
-		settings.RequireAnnotation: read.Require == policy.RequireRevision,
-	}
-	for _, name := range settings.Annotations() {
-		_, there := r.Set.Annotations[name]
-		if _, played := annotations[name]; there && !played && !same[name] {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-// except says which flags are not.
-func except(o Options) string {
-	if o.Commits != nil {
-		return " but for --pin and --start"
-	}
-	return ""
-}
-
-// lands says what lands.
-func lands(o Options) string {
-	if o.Commits != nil {
-		return "each commit changes them"
-	}
-	return "one commit changes them"
 }
 
 // rounded is a time of the model, to the millisecond.

@@ -79,7 +79,8 @@ func (r *Report) standstill(s screen.Screen) []string {
 		lines = append(lines, s.Wrap("  "+s.Paint(screen.Bad, screen.SignBad)+" ", "    ", cause)...)
 	}
 	for _, g := range r.groups() {
-		who := fmt.Sprintf("%s (step %d) %s", list(g.names, namedInLine), g.step, plural(len(g.names) > 1, "waits", "wait"))
+		who := fmt.Sprintf("%s (%s) %s", list(g.names, namedInLine), r.name(g.step),
+			plural(len(g.names) > 1, "waits", "wait"))
 		if g.message == "" {
 			lines = append(lines, s.Wrap("  "+s.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", who+": "+g.recorded)...)
 			continue
@@ -110,13 +111,24 @@ func (r *Report) causes() []string {
 			"app get %s says why; then argocd app sync %s, or another commit.",
 			list(names, namedInLine), names[0], names[0]))
 	}
+	var byHand []string
+	for _, x := range r.Waiting {
+		if x.byHand {
+			byHand = append(byHand, x.Application)
+		}
+	}
+	if len(byHand) > 0 {
+		causes = append(causes, fmt.Sprintf("Argo CD does not sync %s by itself: automated sync is off. Next: play that "+
+			"somebody does with --by-hand APP; in the cluster: argocd app sync APP", list(byHand, namedInLine)))
+	}
 	for _, step := range r.Steps {
 		most, limited := argocd.MostAtOnce(step.MaxUpdate, len(step.Applications))
 		if len(step.Applications) > 0 && limited && most == 0 {
 			causes = append(
 				causes, fmt.Sprintf(
-					"Step %d is a manual step (maxUpdate %s): somebody has to sync %s. Next: play that with --by-hand APP; in the "+
-						"cluster: argocd app sync APP", step.Step, step.MaxUpdate.String(), list(step.Applications, namedInLine),
+					"%s is a manual %s (maxUpdate %s): somebody has to sync %s. Next: play that with --by-hand APP; in the "+
+						"cluster: argocd app sync APP", capitalized(step.name()), kindOf(step.Wave), step.MaxUpdate.String(),
+					list(step.Applications, namedInLine),
 				),
 			)
 		}
@@ -133,13 +145,16 @@ const (
 // fails says how an Application has failed; empty if it only waits.
 func (w *Waiting) fails() string {
 	switch {
-	case w.Operation == "Failed" || w.Operation == "Error":
+	case failed(w.Operation):
 		return notSynced
 	case w.Health == "Degraded":
 		return degraded
 	}
 	return ""
 }
+
+// failed reports whether the phase of an operation is that of one that has failed.
+func failed(phase string) bool { return phase == "Failed" || phase == "Error" }
 
 // group are Applications of one step that wait for the same reason.
 type group struct {
@@ -153,12 +168,15 @@ func (r *Report) groups() []*group {
 	var all []*group
 	for i := range r.Waiting {
 		x := &r.Waiting[i]
-		if x.fails() != "" {
+		if x.fails() != "" || x.byHand {
 			continue
 		}
 		recorded := ""
 		if x.Message == "" {
-			recorded = cmp.Or(x.why, "the ApplicationSet's status says "+x.Recorded)
+			if recorded = "the ApplicationSet's status says " + x.Recorded; r.waves() {
+				recorded = "Argo CD has not synced it"
+			}
+			recorded = cmp.Or(x.why, recorded)
 		}
 		n := slices.IndexFunc(all, func(g *group) bool {
 			return g.step == x.Step && g.message == x.Message && g.recorded == recorded

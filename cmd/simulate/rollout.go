@@ -3,7 +3,6 @@
 package simulate
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +17,9 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Rollout is an ApplicationSet and its Applications.
+// Rollout is an ApplicationSet and its Applications, or a parent and its children.
 type Rollout struct {
+	// Set of a parent is argocd.FormOfParent.
 	Set *argo.ApplicationSet
 	// Applications are sorted by name.
 	Applications []*argo.Application
@@ -27,6 +27,8 @@ type Rollout struct {
 	Rendered bool
 	// Dropped are the fields that are meant for the strategy, and that the API server drops.
 	Dropped []string
+	// notes say what is played otherwise than it is given.
+	notes []string
 }
 
 // howToGive says how somebody gets the Applications that cannot be known offline.
@@ -34,41 +36,47 @@ const howToGive = "give them with -f APPS.yaml: argocd appset generate APPSET.ya
 	"or kubectl get applications -n argocd -o yaml; or play it from the cluster: stepgate simulate APPSET"
 
 // Rollout takes the ApplicationSet of this name, or the only one, and its Applications. Where the files have none, they
-// are rendered.
+// are rendered. Where no ApplicationSet has the name, it takes the parent of this name and its children.
 func (o *Objects) Rollout(name string) (*Rollout, error) {
-	set, err := o.set(name)
+	set, parent, err := o.order(name)
 	if err != nil {
 		return nil, err
 	}
-	if argocd.NewApplicationSet(set).Waves {
-		return nil, fmt.Errorf("ApplicationSet %s is ordered by sync waves, and only RollingSync is simulated: stepgate get "+
-			"and stepgate explain show its waves in the cluster", set.Name)
+	if parent != nil {
+		return o.ofParent(parent)
 	}
-	strategy := set.Spec.Strategy
-	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil ||
-		len(strategy.RollingSync.Steps) == 0 {
+	order := argocd.NewApplicationSet(set)
+	if !order.Ordered() {
 		return nil, fmt.Errorf(
-			"ApplicationSet %s has no steps: Argo CD keeps no order; set "+
-				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps%s", set.Name, o.hint(set),
+			"ApplicationSet %s has no steps: Argo CD keeps no order; set spec.strategy.type: RollingSync and "+
+				"spec.strategy.rollingSync.steps%s, or the annotation %s: \"true\" for the order of sync waves", set.Name,
+			o.hint(set), settings.WavesAnnotation,
 		)
 	}
-	if p := set.Spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowUpdate() {
+	if p := set.Spec.SyncPolicy; order.CreatesOnly && !order.Waves {
 		return nil, fmt.Errorf("ApplicationSet %s: with applicationsSync %s the ApplicationSet controller starts no sync, "+
 			"and there is nothing to play; use sync or create-update", set.Name, *p.ApplicationsSync)
 	}
 	r := &Rollout{Set: set, Dropped: o.dropped[set]}
-	for _, app := range o.Applications {
-		if owner := metav1.GetControllerOf(app); owner == nil || owner.Kind == "ApplicationSet" && owner.Name == set.Name {
-			r.Applications = append(r.Applications, app)
-		}
-	}
-	if len(o.Applications) == 0 {
+	r.Applications = o.of(set, len(o.parents()) == 0)
+	if len(r.Applications) == 0 && (len(o.Applications) == 0 || len(o.parents()) > 0) {
 		r.Rendered = true
 		if r.Applications, err = rendered(set); err != nil {
 			return nil, fmt.Errorf("ApplicationSet %s: %w", set.Name, err)
 		}
 	}
 	return r, r.check()
+}
+
+// of are the Applications of an ApplicationSet; those that nothing owns are, if alone.
+func (o *Objects) of(set *argo.ApplicationSet, alone bool) (all []*argo.Application) {
+	for _, app := range o.Applications {
+		owner := metav1.GetControllerOf(app)
+		if owner == nil && alone || owner != nil && owner.Kind == "ApplicationSet" && owner.Name == set.Name {
+			all = append(all, app)
+		}
+	}
+	return all
 }
 
 // hint names the fields that look like a strategy, and are none.
@@ -79,40 +87,23 @@ func (o *Objects) hint(set *argo.ApplicationSet) string {
 	return ""
 }
 
-func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
-	var names []string
-	for _, set := range o.Sets {
-		if names = append(names, set.Name); set.Name == name {
-			return set, nil
-		}
-	}
-	switch {
-	case len(o.Sets) == 0:
-		return nil, errors.New(o.Nothing())
-	case name != "":
-		return nil, fmt.Errorf("the files have no ApplicationSet %s, but %s", name, strings.Join(names, ", "))
-	case len(o.Sets) > 1:
-		return nil, fmt.Errorf(
-			"the files have several ApplicationSets: %s; name the one to play: stepgate simulate -f FILE NAME",
-			strings.Join(names, ", "),
-		)
-	}
-	return o.Sets[0], nil
-}
-
 // check refuses what cannot be played, and sorts the Applications.
 func (r *Rollout) check() error {
-	if problem := render.NameProblem(r.Set.Name); problem != "" {
-		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problem)
+	kind, name, _ := strings.Cut(r.called(), " ")
+	if problem := render.NameProblem(name); problem != "" {
+		return fmt.Errorf("the name %q of the %s is not valid: %s", name, kind, problem)
 	}
-	if len(r.Applications) == 0 {
+	switch {
+	case len(r.Applications) == 0 && r.parent() != "":
+		return r.childless()
+	case len(r.Applications) == 0:
 		return fmt.Errorf("ApplicationSet %s has no Applications to play; %s", r.Set.Name, howToGive)
 	}
 	slices.SortFunc(r.Applications, func(a, b *argo.Application) int { return strings.Compare(a.Name, b.Name) })
 	for i, app := range r.Applications[1:] {
 		if app.Name == r.Applications[i].Name {
-			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice",
-				app.Name)
+			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice, "+
+				"and files give each once", app.Name)
 		}
 	}
 	for _, app := range r.Applications {

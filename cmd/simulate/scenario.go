@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -27,6 +28,8 @@ const between = 3 * time.Second
 // translation is a rollout in the words of the model.
 type translation struct {
 	*simulation.Scenario
+	// order are the 0-based steps of the rule.
+	order []int
 	// steps are the names of the Applications, by step.
 	steps    [][]string
 	branches *branches
@@ -40,17 +43,20 @@ type translation struct {
 
 // translate puts a rollout into the words of the model.
 func translate(r *Rollout, o Options) (*translation, error) {
-	steps := r.Set.Spec.Strategy.RollingSync.Steps
+	rule := argocd.NewApplicationSet(r.Set)
+	if rule.Waves && o.Start {
+		return nil, errors.New("--start: stepgate starts no sync of a wave; switch automated sync of its Applications on, " +
+			"or play that somebody syncs them: --by-hand APP")
+	}
 	t := &translation{
 		Scenario: &simulation.Scenario{
 			Version: o.Version, Layout: "shared", Poll: o.Poll, Replicas: 1, Jitter: o.Seed, Hashes: true, Takes: o.Healthy,
 			Set: types.NamespacedName{Namespace: cmp.Or(r.Set.Namespace, "argocd"), Name: r.Set.Name},
 		},
-		steps: make([][]string, len(steps)),
+		order: orderOf(rule, r.Applications), limits: slices.Clone(r.notes),
 	}
-	for _, step := range steps {
-		t.Steps = append(t.Steps, simulation.Step{MaxUpdate: step.MaxUpdate})
-	}
+	t.steps = make([][]string, len(t.order))
+	t.addSteps(rule, o)
 	t.addApplications(r, o)
 	if len(t.Applications) == 0 {
 		return nil, fmt.Errorf(
@@ -68,27 +74,59 @@ func translate(r *Rollout, o Options) (*translation, error) {
 	return t, t.addByHand(o)
 }
 
+// orderOf are the 0-based steps of the rule that Applications may be in, lowest first: those of RollingSync, or the sync
+// waves that there are.
+func orderOf(rule *argocd.ApplicationSet, apps []*argo.Application) (all []int) {
+	for i := range rule.Steps {
+		all = append(all, i)
+	}
+	if !rule.Waves {
+		return all
+	}
+	for _, app := range apps {
+		all = append(all, rule.StepOf(argocd.Labels(app.Labels, app.Annotations)))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// addSteps adds the steps. Those that are waves are limited by stepgate alone.
+func (t *translation) addSteps(rule *argocd.ApplicationSet, o Options) {
+	for _, step := range t.order {
+		s := simulation.Step{MaxUpdate: rule.MaxUpdateOf(step)}
+		if rule.Waves {
+			s.Wave = new(policy.StepNumber(step))
+			if s.MaxUpdate != nil && o.Mode != settings.Off {
+				t.MaxUpdate = "keep"
+			}
+		}
+		t.Steps = append(t.Steps, s)
+	}
+}
+
 // addByHand has somebody sync what Argo CD does not.
 func (t *translation) addByHand(o Options) error {
+	var events []simulation.Event
 	for _, name := range o.ByHand {
 		if !slices.Contains(t.names(), name) {
 			return fmt.Errorf("--by-hand %s: there is no such Application in a step; they are %s", name, list(t.names(), 5))
 		}
-		t.Events = append(t.Events, simulation.Event{Do: "byhand " + name})
+		events = append(events, simulation.Event{Do: "byhand " + name})
 	}
+	t.Events = slices.Concat(events, t.Events)
 	return nil
 }
 
 // addApplications adds all that are in a step, in the order of the steps: so they are shown.
 func (t *translation) addApplications(r *Rollout, o Options) {
-	rule := argocd.NewApplicationSet(r.Set).Steps
+	rule := argocd.NewApplicationSet(r.Set)
 	t.branches = newBranches(r.Applications)
 	if t.branches.dry {
 		t.Layout = "hydrated"
 		t.limit("The source hydrator is modelled roughly: all Applications are hydrated from one branch.")
 	}
 	for _, app := range r.Applications {
-		step := policy.StepOf(rule, app.Labels)
+		step := slices.Index(t.order, rule.StepOf(argocd.Labels(app.Labels, app.Annotations)))
 		if step < 0 {
 			t.unselected = append(t.unselected, app.Name)
 			continue
@@ -100,7 +138,8 @@ func (t *translation) addApplications(r *Rollout, o Options) {
 		}
 		t.Applications = append(t.Applications, simulation.Application{
 			Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name), Retries: t.retries(app),
-			Track: app.Labels[r.Set.Annotations[settings.TrackAnnotation]],
+			Track:     app.Labels[r.Set.Annotations[settings.TrackAnnotation]],
+			Automated: rule.Waves && app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		})
 	}
 	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })

@@ -150,14 +150,14 @@ func (s *script) why(p *part) string {
 			}
 		}
 		if len(behind) > 0 {
-			return fmt.Sprintf("step %d is not done: %s", step, list(behind, 3))
+			return fmt.Sprintf("%s is not done: %s", s.report.name(step), list(behind, 3))
 		}
 	}
 	most := s.report.Steps[p.step-1].MaxUpdate
 	if most == nil {
 		return ""
 	}
-	why := fmt.Sprintf("maxUpdate of step %d is %s", p.step, most.String())
+	why := fmt.Sprintf("maxUpdate of %s is %s", s.report.name(p.step), most.String())
 	var busy []string
 	for _, name := range s.report.Steps[p.step-1].Applications {
 		if status := s.of[name].recorded; status == string(argo.ProgressiveSyncPending) ||
@@ -174,7 +174,7 @@ func (s *script) why(p *part) string {
 func (s *script) write(h simulation.Observation, e *Event) *Event {
 	e.Seconds, e.Kind, e.Application = rounded(h.At), h.Kind, h.Application
 	if p := s.of[h.Application]; p != nil {
-		e.Step = p.step
+		e.Step, e.Wave = p.step, s.report.Steps[p.step-1].Wave
 	}
 	s.events = append(s.events, e)
 	return e

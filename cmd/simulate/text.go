@@ -5,12 +5,12 @@ package simulate
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -41,8 +41,8 @@ func (r *Report) plan(s screen.Screen) []string {
 	if r.options.Mode == settings.Off {
 		with = "without stepgate"
 	}
-	lines := s.Wrap("", "  ", fmt.Sprintf("ApplicationSet %s, Argo CD %s, %s, seed %d", r.ApplicationSet, r.ArgoCD, with,
-		r.Seed))
+	lines := s.Wrap("", "  ", fmt.Sprintf("%s, Argo CD %s, %s, seed %d", policy.Called(r.ApplicationSet), r.ArgoCD,
+		with, r.Seed))
 	lines[0] = s.Paint(screen.Bold, lines[0])
 	if r.annotated != "" {
 		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ",
@@ -55,7 +55,10 @@ func (r *Report) plan(s screen.Screen) []string {
 		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("The API server drops %s, so nothing of it "+
 			"is played. stepgate lint says what to write.", list(r.Dropped, namedInLine)))...)
 	}
-	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
+	columns := []screen.Column{
+		{Title: strings.ToUpper(kindOf(r.Steps[0].Wave))}, {Title: "MAXUPDATE"},
+		{Title: "APPLICATIONS", Cuts: screen.AtEnd},
+	}
 	var rows [][]screen.Cell
 	for _, step := range r.Steps {
 		names := "none: the step is done at once"
@@ -65,7 +68,9 @@ func (r *Report) plan(s screen.Screen) []string {
 				names = fmt.Sprintf("%d: %s", n, names)
 			}
 		}
-		rows = append(rows, []screen.Cell{screen.Text(strconv.Itoa(step.Step)), screen.Text(most(step)), screen.Text(names)})
+		rows = append(rows, []screen.Cell{
+			screen.Text(numberOf(step.Step, step.Wave)), screen.Text(most(step)), screen.Text(names),
+		})
 	}
 	lines = append(lines, s.Table(0, columns, rows)...)
 	if n := len(r.Unselected); n > 0 {

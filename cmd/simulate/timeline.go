@@ -23,10 +23,12 @@ const (
 
 // entry is one line of the timeline: events of one kind that belong together.
 type entry struct {
-	at    float64
-	kind  simulation.Kind
-	step  int
-	names []string
+	at   float64
+	kind simulation.Kind
+	step int
+	// called is what people call the step.
+	called string
+	names  []string
 	// message and retries are those of the first event.
 	message string
 	retries int
@@ -102,7 +104,10 @@ func (t *timeliner) addToCrowd(e *Event, size int) {
 func (t *timeliner) crowd(e *Event, which string) *entry {
 	key := fmt.Sprint(e.Step, e.Kind, which)
 	if t.crowds[key] == nil {
-		x := &entry{at: e.Seconds, kind: e.Kind, step: e.Step, message: e.Message, of: len(t.r.Steps[e.Step-1].Applications)}
+		x := &entry{
+			at: e.Seconds, kind: e.Kind, step: e.Step, called: t.r.name(e.Step), message: e.Message,
+			of: len(t.r.Steps[e.Step-1].Applications),
+		}
 		t.crowds[key], t.all = x, append(t.all, x)
 	}
 	return t.crowds[key]
@@ -116,7 +121,9 @@ func (t *timeliner) add(e *Event) {
 			return
 		}
 	}
-	x := &entry{at: e.Seconds, kind: e.Kind, step: e.Step, message: e.Message, retries: e.Retries}
+	x := &entry{
+		at: e.Seconds, kind: e.Kind, step: e.Step, called: t.r.name(e.Step), message: e.Message, retries: e.Retries,
+	}
 	x.add(e)
 	t.all = append(t.all, x)
 }
@@ -171,9 +178,9 @@ func (x *entry) sign() (string, screen.Style) {
 // who are the Applications of an entry, and their step.
 func (x *entry) who() string {
 	if x.of > 0 && len(x.names) > 1 {
-		return fmt.Sprintf("%d of %d Applications of step %d", len(x.names), x.of, x.step)
+		return fmt.Sprintf("%d of %d Applications of %s", len(x.names), x.of, x.called)
 	}
-	return fmt.Sprintf("%s (step %d)", list(x.names, namedInLine), x.step)
+	return fmt.Sprintf("%s (%s)", list(x.names, namedInLine), x.called)
 }
 
 // text of an entry, without the message of stepgate.
@@ -201,7 +208,7 @@ func (x *entry) text() string {
 		return fmt.Sprintf("%s %s Degraded", x.who(), plural(many, "is", "are"))
 	default:
 		if x.whole {
-			return fmt.Sprintf("step %d is done, all %d Applications", x.step, x.of)
+			return fmt.Sprintf("%s is done, all %d Applications", x.called, x.of)
 		}
 		return fmt.Sprintf("%s %s done", list(x.names, namedInLine), plural(many, "is", "are"))
 	}
@@ -210,9 +217,9 @@ func (x *entry) text() string {
 func (x *entry) starts(many bool) string {
 	switch {
 	case x.whole && x.atOnce == x.of:
-		return fmt.Sprintf("step %d starts: %d Applications, all at once", x.step, x.of)
+		return fmt.Sprintf("%s starts: %d Applications, all at once", x.called, x.of)
 	case x.whole:
-		return fmt.Sprintf("step %d starts: %d Applications, at most %d at a time", x.step, x.of, x.atOnce)
+		return fmt.Sprintf("%s starts: %d Applications, at most %d at a time", x.called, x.of, x.atOnce)
 	case len(x.behind) > 0:
 		return fmt.Sprintf("%s %s TOO EARLY: %s %s not done", x.who(), plural(many, "starts", "start"),
 			list(x.behind, namedInLine), plural(len(x.behind) > 1, "is", "are"))

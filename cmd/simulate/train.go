@@ -87,7 +87,7 @@ func (t *translation) addConditions(r *Rollout, o Options) {
 		return // what comes after the train is not shown
 	}
 	soak := r.settings().Conditions.Soak
-	for step := range t.steps {
+	for _, step := range t.order {
 		t.Patience = max(t.Patience, soak.Before(step))
 	}
 }
@@ -130,6 +130,8 @@ type CommitsReport struct {
 // CommitStep is a step of it, by the Application that was deployed least.
 type CommitStep struct {
 	Step int `json:"step"`
+	// Wave is the sync wave that it is; absent for a step of RollingSync.
+	Wave *int `json:"wave,omitempty"`
 	// Deployed is how many of the commits it has started to deploy while they landed.
 	Deployed int `json:"deployed"`
 	// LongestSeconds is the longest time without a deployment, and OldestSeconds how old what it ran was, at the most:
@@ -168,8 +170,8 @@ func (c *conductor) hear(h simulation.Observation) {
 }
 
 // step says what became of a step until the commits ended.
-func (c *conductor) step(number int, names []string, end time.Duration) CommitStep {
-	worst := CommitStep{Step: number, Deployed: len(c.order)}
+func (c *conductor) step(of *Step, names []string, end time.Duration) CommitStep {
+	worst := CommitStep{Step: of.Step, Wave: of.Wave, Deployed: len(c.order)}
 	for _, name := range names {
 		before, next := c.landed[c.order[0]], 0
 		var longest, oldest time.Duration
@@ -206,20 +208,20 @@ func (c *conductor) commits(r *Report, t *translation) *CommitsReport {
 	end := r.options.Commits.For
 	for i, names := range t.steps {
 		if len(names) > 0 {
-			all.Steps = append(all.Steps, c.step(i+1, names, end))
+			all.Steps = append(all.Steps, c.step(&r.Steps[i], names, end))
 		}
 	}
 	return all
 }
 
 // starves reports whether a step has deployed nothing, and which is the first.
-func (t *CommitsReport) starves() (step int, is bool) {
+func (t *CommitsReport) starves() (step CommitStep, is bool) {
 	for _, s := range t.Steps {
 		if s.Deployed == 0 {
-			return s.Step, true
+			return s, true
 		}
 	}
-	return 0, false
+	return CommitStep{}, false
 }
 
 // text shows it.
@@ -231,12 +233,13 @@ func (t *CommitsReport) text(s screen.Screen, o Options) []string {
 	lines := s.Wrap("", "  ", fmt.Sprintf("A commit every %s for %s: %d commits. stepgate pins to %s%s.",
 		duration.HumanDuration(o.Commits.Every), duration.HumanDuration(o.Commits.For), t.Number, t.Pin, start))
 	columns := []screen.Column{
-		{Title: "STEP"}, {Title: "DEPLOYED"}, {Title: "LONGEST WITHOUT"}, {Title: "OLDEST THAT RAN"},
+		{Title: strings.ToUpper(kindOf(t.Steps[0].Wave))}, {Title: "DEPLOYED"}, {Title: "LONGEST WITHOUT"},
+		{Title: "OLDEST THAT RAN"},
 	}
 	var rows [][]screen.Cell
 	for _, step := range t.Steps {
 		rows = append(rows, []screen.Cell{
-			screen.Text(fmt.Sprint(step.Step)), screen.Text(fmt.Sprintf("%d of %d", step.Deployed, t.Number)),
+			screen.Text(numberOf(step.Step, step.Wave)), screen.Text(fmt.Sprintf("%d of %d", step.Deployed, t.Number)),
 			screen.Text(duration.HumanDuration(seconds(step.LongestSeconds))),
 			screen.Text(duration.HumanDuration(seconds(step.OldestSeconds))),
 		})
@@ -246,10 +249,15 @@ func (t *CommitsReport) text(s screen.Screen, o Options) []string {
 	lines = append(lines, "")
 	step, starves := t.starves()
 	if !starves {
-		return append(lines, s.Paint(screen.Good, screen.SignGood+" every step goes on while commits land"))
+		return append(lines, s.Paint(screen.Good,
+			screen.SignGood+" every "+kindOf(t.Steps[0].Wave)+" goes on while commits land"))
 	}
 	why := "a condition lets no commit through in " + duration.HumanDuration(o.Commits.For)
 	switch {
+	case step.Wave != nil && t.Pin == settings.PinCompared.String():
+		why = "the newest commit is never ready. Next: let it deploy older commits that the conditions allow: " +
+			"--pin candidate; in the cluster, pin.mode=candidate of the chart"
+	case step.Wave != nil:
 	case t.Pin == settings.PinCompared.String():
 		why = "the newest commit is never ready. Next: let it deploy older commits that the conditions allow: " +
 			"--pin candidate --start; in the cluster, pin.mode=candidate and start.enabled=true of the chart"
@@ -257,5 +265,5 @@ func (t *CommitsReport) text(s screen.Screen, o Options) []string {
 		why = "Argo CD does not start it. Next: let stepgate start it: --start, or the chart's start.enabled"
 	}
 	return append(lines, s.Wrap(s.Paint(screen.Bad, screen.SignBad)+" ", "  ",
-		fmt.Sprintf("step %d deploys nothing while commits land: %s", step, why))...)
+		fmt.Sprintf("%s deploys nothing while commits land: %s", nameOf(step.Step, step.Wave), why))...)
 }

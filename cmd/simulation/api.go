@@ -106,6 +106,9 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
 		a.w.logf("%s asks for a sync of %s: held", short(who), app.Name)
 		a.w.refusals++
+		if again := app.Operation == nil && who == applicationAccount && reflect.DeepEqual(old, app); again {
+			return nil // Argo CD asks at every comparison, and the API server stores nothing
+		}
 		if m.slowAnswer == 0 || !unchanged(old, app) {
 			a.write(app)
 		}
@@ -144,7 +147,7 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 
 // orphaned reports whether an Application has an owner that is gone.
 func (a *api) orphaned(app *argo.Application) bool {
-	return app.OwnerReferences[0].UID != a.w.members[app.Name].family.uid
+	return a.w.ownerOf(app) != a.w.members[app.Name].family.uid
 }
 
 // admittedStep is the step of a state of an Application, but for labels that users have written.

@@ -46,7 +46,7 @@ func (w *world) family(name string) *family {
 // newFamilies are the ApplicationSets of the scenario, in the order in which it names them.
 func (w *world) newFamilies() {
 	first := w.family(w.scenario.set().Name)
-	first.uid = "set-uid"
+	first.uid = w.uidOf(w.scenario.set())
 	for _, a := range w.scenario.Applications {
 		w.family(a.Set)
 	}
@@ -72,9 +72,9 @@ func (w *world) familyOf(name types.NamespacedName) *family {
 	return w.families[i]
 }
 
-// annotations are those that say what it comes after.
-func (f *family) annotations() map[string]string {
-	all := map[string]string{}
+// annotations are those of an ApplicationSet that nobody changes: what it comes after, and that it has waves.
+func (w *world) annotations(f *family) map[string]string {
+	all := w.wavesAnnotations()
 	names := make([]string, 0, len(f.after))
 	for _, other := range f.after {
 		names = append(names, other.name)

@@ -32,6 +32,8 @@ type conditions struct {
 	// any says that the history has had a condition, and kinds names them.
 	any   bool
 	kinds map[string]bool
+	// waves are those that the steps are; nil for steps of RollingSync.
+	waves []int
 }
 
 // approval is an approval as its giver meant it. The step is 1-based.
@@ -95,7 +97,7 @@ func (w *world) storeAnnotations() {
 
 func (w *world) storeAnnotationsOf(f *family) {
 	set, c := *f.live, &w.conditions
-	set.Annotations = f.annotations()
+	set.Annotations = w.annotations(f)
 	for name, text := range c.texts {
 		set.Annotations[annotationPrefix+name] = text
 	}
@@ -112,8 +114,8 @@ func (w *world) storeAnnotationsOf(f *family) {
 		var entries []string
 		var stamps []stamp
 		for _, a := range c.approvals {
-			entries = append(entries, strconv.Itoa(a.step)+"@"+a.what)
-			stamps = append(stamps, stamp{a.step, a.what, a.by, w.moment(a.at)})
+			entries = append(entries, strconv.Itoa(c.called(a.step))+"@"+a.what)
+			stamps = append(stamps, stamp{c.called(a.step), a.what, a.by, w.moment(a.at)})
 		}
 		set.Annotations[annotationPrefix+"approved"] = strings.Join(entries, ",")
 		set.Annotations[annotationPrefix+"approved-by"] = string(encode(stamps))
@@ -145,12 +147,20 @@ func (c *conditions) among(annotation string, step int) bool {
 	var named []int
 	for _, word := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil || n < 1 || n > 3 {
+		if err != nil || c.waves == nil && (n < 1 || n > 3) {
 			return true
 		}
 		named = append(named, n)
 	}
-	return slices.Contains(named, step)
+	return slices.Contains(named, c.called(step))
+}
+
+// called is the number that people call a step by.
+func (c *conditions) called(step int) int {
+	if c.waves == nil || step == 0 {
+		return step
+	}
+	return c.waves[step-1]
 }
 
 // soak is for how long the earlier steps have to prove themselves before a step; for ever when nobody can read it.
@@ -162,14 +172,14 @@ func (c *conditions) soak(step int) (wait time.Duration, unreadable bool) {
 	for _, word := range strings.Split(text, ",") {
 		number, value, of := strings.Cut(word, "=")
 		if !of {
-			number, value = strconv.Itoa(step), word
+			number, value = strconv.Itoa(c.called(step)), word
 		}
 		number, value = strings.TrimSpace(number), strings.TrimSpace(value)
 		d, err := time.ParseDuration(value)
-		if err != nil || !slices.Contains([]string{"2", "3"}, number) {
+		if err != nil || c.waves == nil && !slices.Contains([]string{"2", "3"}, number) {
 			return time.Hour, true
 		}
-		if number == strconv.Itoa(step) {
+		if number == strconv.Itoa(c.called(step)) {
 			wait = d
 		}
 	}

@@ -25,6 +25,7 @@
 //	conditions.go what users ask of steps beside the order, by annotations of the ApplicationSet; approvals.go has their approvals
 //	evidence.go   objects that say yes or no to a revision, and who makes them; verified.go has how stepgate reads them
 //	chain.go      ApplicationSets that come after others
+//	waves.go      sync waves in place of the steps of RollingSync, also of a parent's children, and automated sync
 //	unmet.go      which of that does not hold, with failures.go, proof.go (soak times) and late.go
 //
 // The API server is a map with resource versions and watches that lag; a merge patch keeps what the writer did not see.
@@ -39,8 +40,8 @@
 // its watch, and the creation of AnalysisRuns, are modelled. Where the clock of an application controller is behind, a
 // soak time may be short by as much, and by no more.
 //
-// Not modelled: auto-sync, resource hooks and waves in their order, syncs of
-// some resources of several that differ, Applications without an ApplicationSet, Helm and OCI repositories, projects and their errors, errors of the
+// Not modelled: self-heal, syncs of a parent, resource hooks and waves in their order within a sync, syncs of
+// some resources of several that differ, Applications without an ApplicationSet or a parent, Helm and OCI repositories, projects and their errors, errors of the
 // API server, of repositories and of the validating webhook, controllers that lose their queue in the middle of a
 // Reconcile, and server-side apply.
 package simulation

@@ -164,7 +164,7 @@ type writes struct{ *replica }
 // Sets is ledger.Known.
 func (r writes) Sets() (all []*argocd.ApplicationSet) {
 	for _, f := range r.w.families {
-		all = append(all, argocd.NewApplicationSet(r.cache.sets[f.name]))
+		all = append(all, r.of.setProjection(r.cache.sets[f.name]))
 	}
 	return all
 }

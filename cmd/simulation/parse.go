@@ -42,6 +42,9 @@ func Parse(text string) (*Scenario, error) {
 	if len(s.Applications) == 0 {
 		return nil, fmt.Errorf("a scenario needs an app")
 	}
+	if n := len(s.waves()); n > 0 && n < len(s.Steps) {
+		return nil, fmt.Errorf("either all steps have a wave, or none")
+	}
 	return s, nil
 }
 
@@ -67,17 +70,9 @@ func (s *Scenario) line(words []string) (err error) {
 	case words[0] == "after" && len(words) == 3:
 		s.Chain = append(s.Chain, Link{Set: words[1], After: strings.Split(words[2], ",")})
 		return nil
-	case words[0] == "step" && len(words) < 3:
-		step := Step{}
-		if len(words) == 2 {
-			most := intstr.Parse(strings.TrimPrefix(words[1], "maxUpdate="))
-			if text, err := strconv.Unquote(most.StrVal); err == nil {
-				most = intstr.FromString(text)
-			}
-			step.MaxUpdate = &most
-		}
-		s.Steps = append(s.Steps, step)
-		return nil
+	case words[0] == "step":
+		s.Steps = append(s.Steps, Step{})
+		return s.Steps[len(s.Steps)-1].options(words[1:])
 	case words[0] == "app" && len(words) > 2:
 		a := Application{Name: words[1]}
 		if a.Step, err = strconv.Atoi(words[2]); err != nil {
@@ -94,6 +89,28 @@ func (s *Scenario) line(words []string) (err error) {
 	return fmt.Errorf("not understood")
 }
 
+func (s *Step) options(words []string) error {
+	for _, word := range words {
+		switch name, value, _ := strings.Cut(word, "="); name {
+		case "wave":
+			wave, err := strconv.Atoi(value)
+			if err != nil {
+				return err
+			}
+			s.Wave = &wave
+		case "maxUpdate":
+			most := intstr.Parse(value)
+			if text, err := strconv.Unquote(most.StrVal); err == nil {
+				most = intstr.FromString(text)
+			}
+			s.MaxUpdate = &most
+		default:
+			return fmt.Errorf("no such option: %s", name)
+		}
+	}
+	return nil
+}
+
 func (a *Application) options(words []string) error {
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
@@ -106,6 +123,9 @@ func (a *Application) options(words []string) error {
 			continue
 		case "set":
 			a.Set = value
+			continue
+		case "automated":
+			a.Automated = true
 			continue
 		case "retries":
 			limit, err := strconv.ParseInt(value, 10, 64)

@@ -123,6 +123,7 @@ func (c *appController) processRefresh(name string) {
 	m.slowCompare = 0
 	c.after(wait, func() {
 		status, resolved := c.compare(app, l, began)
+		c.autoSync(app, &status)
 		c.after(c.w.delay(20*time.Millisecond), func() {
 			c.persist(app, status, resolved)
 			c.refreshed(name)

@@ -27,6 +27,10 @@ import (
 // what the layout gives it, and "set=NAME" if it is of another ApplicationSet; "after NAME NAME,NAME" says which
 // ApplicationSet comes after which.
 //
+// Steps that have "wave=20" are sync waves, lowest first: then nobody in Argo CD orders the Applications, and those that
+// are "automated" are synced by Argo CD whenever they are OutOfSync. With "set argocd/waves/platform" they are the children
+// of the parent platform.
+//
 // Lines that begin with # are remarks. play.go lists the events. Two more lines are for kept scenarios: "expect early
 // A1" says which kind of counterexample it is (or "expect nothing"), and "without NAME early A1" what it becomes when a
 // part of the rule is taken out: see the command control.
@@ -87,6 +91,8 @@ type Scenario struct {
 
 // Step is a step of the ApplicationSet.
 type Step struct {
+	// Wave is the sync wave that it is; nil for a step of RollingSync. Either all steps have one, or none.
+	Wave *int
 	// MaxUpdate is nil if there is none.
 	MaxUpdate *intstr.IntOrString
 }
@@ -105,6 +111,8 @@ type Application struct {
 	Compared time.Duration
 	// Retries is its retry.limit; zero is the 5 of the ApplicationSet controller, and -1 no retry.
 	Retries int64
+	// Automated says that Argo CD syncs it by itself. RollingSync has that switched off: it goes with waves only.
+	Automated bool
 	// Track is the value of its label "track"; empty if it has none.
 	Track string
 	// From are the branches that it deploys, at most two; none are those of the layout.
@@ -175,6 +183,9 @@ func (s *Scenario) String() string {
 	}
 	for _, step := range s.Steps {
 		b.WriteString("step")
+		if step.Wave != nil {
+			fmt.Fprintf(&b, " wave=%d", *step.Wave)
+		}
 		if most := step.MaxUpdate; most != nil && most.Type == intstr.String {
 			fmt.Fprintf(&b, " maxUpdate=%q", most.StrVal)
 		} else if most != nil {
@@ -195,6 +206,9 @@ func (s *Scenario) String() string {
 		}
 		if a.Retries != 0 {
 			fmt.Fprintf(&b, " retries=%d", a.Retries)
+		}
+		if a.Automated {
+			b.WriteString(" automated")
 		}
 		if a.Set != "" {
 			b.WriteString(" set=" + a.Set)

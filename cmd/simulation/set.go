@@ -49,6 +49,7 @@ func (c *setController) set() *argo.ApplicationSet { return c.cache.sets[c.of.na
 // wake adds the ApplicationSet to the work queue.
 func (c *setController) wake() {
 	switch {
+	case c.w.parent() != "": // there is none
 	case c.busy:
 		c.dirty = true
 	case !c.queued:
@@ -117,7 +118,10 @@ func (c *setController) pass() (failed bool) {
 		c.report(failing)
 	}
 	problems := map[string]error{}
-	for _, app := range c.manager.sync(set, syncs, valid) {
+	if len(c.w.scenario.waves()) == 0 {
+		valid = c.manager.sync(set, syncs, valid)
+	}
+	for _, app := range valid {
 		if c.w.traits.pins && app.Operation != nil {
 			pin(set, &app)
 		}
@@ -176,6 +180,9 @@ func (c *setController) progress(
 	set argo.ApplicationSet, current, desired []argo.Application,
 ) (syncs map[string]bool, err error) {
 	set.Spec.IgnoreApplicationDifferences = c.w.ignoredDifferences()
+	if len(c.w.scenario.waves()) > 0 {
+		return nil, nil
+	}
 	if c.w.traits.legacy {
 		return c.manager.legacy(&set, current, desired)
 	}

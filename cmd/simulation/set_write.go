@@ -41,6 +41,7 @@ func (c *setController) createOrUpdate(want *argo.Application) error {
 	}
 	if labels {
 		app.Labels, m.relabelled = want.Labels, false
+		c.w.putWave(&app, stepOf(want))
 	}
 	if adopts {
 		app.OwnerReferences = want.OwnerReferences

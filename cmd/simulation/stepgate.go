@@ -10,6 +10,7 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -122,7 +123,7 @@ func (r *replica) start() {
 	config := settings.Config{
 		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
 		Hold: !r.w.scenario.Refuses, Release: true, Start: r.w.scenario.Start,
-		Account: stepgateAccount, MaxUpdate: r.w.scenario.MaxUpdate == keepMaxUpdate,
+		Account: stepgateAccount, MaxUpdate: r.w.scenario.MaxUpdate == keepMaxUpdate, Waves: r.w.parent() != "",
 		Expressions: expression.NewCompiler(verifiedKinds.Read),
 	}
 	if r.w.scenario.Audit {
@@ -198,7 +199,13 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 		return write.New
 	}
 	app := *write.New
-	app.Operation = patched(app.Operation, answer.Patches)
+	patches := slices.DeleteFunc(slices.Clone(answer.Patches), func(p jsonpatch.Operation) bool {
+		return p.Path == "/status/operationState"
+	})
+	if len(patches) < len(answer.Patches) {
+		app.Status.OperationState = write.Old.Status.OperationState // whoever asks for a sync clears it
+	}
+	app.Operation = patched(app.Operation, patches)
 	if why := answer.AuditAnnotations["reason"]; why != "" {
 		s.w.logf("the mutating webhook: %s %s", why, answer.AuditAnnotations["blockers"])
 		s.w.stopped(write.New.Name, policy.Reason(why))
@@ -236,7 +243,7 @@ func (s *stepgate) projection(app *argo.Application) *argocd.Projection {
 
 // setProjection is what it keeps of an ApplicationSet.
 func (s *stepgate) setProjection(set *argo.ApplicationSet) *argocd.ApplicationSet {
-	return cached(s.sets, set, argocd.NewApplicationSet)
+	return cached(s.sets, set, orderOf)
 }
 
 // cached is what an object comes to.
@@ -363,7 +370,7 @@ func (r *replica) Owned(owner types.UID) []*argocd.Projection {
 		return all
 	}
 	for _, name := range r.w.names {
-		if app := r.cache.apps[name]; app != nil && app.OwnerReferences[0].UID == owner {
+		if app := r.cache.apps[name]; app != nil && r.w.ownerOf(app) == owner {
 			all = append(all, r.projection(app))
 		}
 	}
@@ -417,7 +424,7 @@ func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector
 	for _, name := range r.w.names {
 		if app := r.w.api.apps[name]; app != nil && selector.Matches(labels.Set(app.Labels)) {
 			all = append(all, cluster.Version{
-				Name: name, UID: app.UID, Owner: app.OwnerReferences[0].UID, ResourceVersion: app.ResourceVersion,
+				Name: name, UID: app.UID, Owner: r.w.ownerOf(app), ResourceVersion: app.ResourceVersion,
 				Labels: app.Labels,
 			})
 		}

@@ -18,8 +18,12 @@ func (w *world) newSet(f *family) *argo.ApplicationSet {
 	name := w.key(f)
 	set := &argo.ApplicationSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: f.uid, Generation: 1,
-			Annotations: f.annotations(),
+			Annotations: w.annotations(f),
 		},
+	}
+	f.wanted[1] = w.generate(f)
+	if len(w.scenario.waves()) > 0 {
+		return set
 	}
 	set.Spec.Strategy = &argo.ApplicationSetStrategy{
 		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
@@ -44,7 +48,6 @@ func (w *world) newSet(f *family) *argo.ApplicationSet {
 			Message: "Application resource became Healthy, updating status from Progressing to Healthy",
 		})
 	}
-	f.wanted[1] = w.generate(f)
 	return set
 }
 
@@ -99,12 +102,14 @@ func (w *world) apart(e, m *member) bool {
 
 func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
 	f := w.members[name].family
-	return &argo.Application{
+	app := &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.key(f).Namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: w.labelsOf(name, step), OwnerReferences: ownedBy(f.name, f.uid),
+			Namespace: w.key(f).Namespace, Name: name, UID: types.UID(name + "-uid"), Labels: w.labelsOf(name, step),
 			ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
 		},
 		Spec: spec,
 	}
+	w.own(app, f)
+	w.putWave(app, step)
+	return app
 }

@@ -137,7 +137,9 @@ func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 		w.setups[a.Name] = a
 	}
 	w.forget()
-	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}
+	w.conditions = conditions{
+		texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}, waves: s.waves(),
+	}
 	w.evidence = noTestimonies()
 	w.hashes = s.Hashes
 	w.values, w.destination, w.around = newSeries("v"), newSeries("ns"), newSeries("i")
@@ -214,6 +216,13 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	}
 	if limit := w.setup(m.name).Retries; limit != 0 {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: max(limit, 0)}}
+	}
+	if w.setup(m.name).Automated {
+		automated := argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+		if spec.SyncPolicy != nil {
+			automated.Retry = spec.SyncPolicy.Retry
+		}
+		spec.SyncPolicy = &automated
 	}
 	spec.RevisionHistoryLimit = w.scenario.History
 	putAround(&spec, of.around)

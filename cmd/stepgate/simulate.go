@@ -8,17 +8,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/cmd/simulate"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/cluster"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -46,8 +49,11 @@ It writes nothing. The ApplicationSet and its Applications come from files, or, 
 cluster. The Applications of list, matrix and merge generators are rendered; those of generators that
 need a cluster or a network have to be in the files.
 
+With stepgate.io/waves, it plays the sync waves of an ApplicationSet, or of the children of a parent
+Application: those that Argo CD tracks, or, where files have one parent only, all that say nothing else.
+
 The conditions of the ApplicationSet are played: pause, soak, approve (somebody approves within 20 s),
-max-failures and track.
+max-failures, track and, with waves, max-update.
 
 With --commits it plays many commits instead of one, and shows how often each step is deployed.
 
@@ -57,6 +63,7 @@ that is not played, such as stepgate.io/verify.`
 	cmd.Example = `  stepgate simulate -f appset.yaml
   argocd appset generate appset.yaml -o yaml | stepgate simulate -f appset.yaml -f -
   stepgate simulate guestbook -n argocd --fail guestbook-qa
+  stepgate simulate platform -f apps/
   stepgate simulate -f appset.yaml --without-gate --seed 7
   stepgate simulate -f appset.yaml --commits "every 10m for 6h" --pin candidate --start`
 	f := cmd.Flags()
@@ -163,7 +170,8 @@ func (s *simulator) rollout(ctx context.Context, args []string) (*simulate.Rollo
 			return nil, err
 		}
 	case name == "":
-		return nil, command.Usage("simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster")
+		return nil, command.Usage("simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster, or of " +
+			"a parent with waves")
 	default:
 		if err := s.fetch(ctx, &objects, name); err != nil {
 			return nil, err
@@ -172,7 +180,7 @@ func (s *simulator) rollout(ctx context.Context, args []string) (*simulate.Rollo
 	return objects.Rollout(name)
 }
 
-// fetch reads an ApplicationSet and its Applications from the cluster.
+// fetch reads an ApplicationSet and its Applications from the cluster, or, where there is none, a parent and its children.
 func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name string) error {
 	c, err := s.cluster()
 	if err != nil {
@@ -185,7 +193,7 @@ func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name s
 	set := &argo.ApplicationSet{}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if err := c.Objects.Get(ctx, key, set); cluster.IsMissing(err) {
-		return noSet(key)
+		return fetchChildren(ctx, c.Objects, objects, key)
 	} else if err != nil {
 		return fmt.Errorf("get ApplicationSet %s in namespace %s: %w", name, namespace, err)
 	}
@@ -195,5 +203,40 @@ func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name s
 			objects.Applications = append(objects.Applications, app.DeepCopy())
 		}
 	})
+	return err
+}
+
+// fetchChildren reads a parent and its children from the cluster. A child that is an ApplicationSet comes with its
+// Applications.
+func fetchChildren(ctx context.Context, c client.Reader, objects *simulate.Objects, name types.NamespacedName) error {
+	parent := &argo.Application{}
+	if err := c.Get(ctx, name, parent); cluster.IsMissing(err) {
+		return noSet(name)
+	} else if err != nil {
+		return fmt.Errorf("get Application %s in namespace %s: %w", name.Name, name.Namespace, err)
+	}
+	objects.Applications = append(objects.Applications, parent)
+	if argocd.NewProjection(parent).Waves == nil {
+		return nil // Rollout says what is missing
+	}
+	owners := map[types.UID]bool{argocd.UIDOfParent(name.Namespace, name.Name): true}
+	err := live.ApplicationSets(ctx, c, name.Namespace, func(set *argo.ApplicationSet) {
+		if child := argocd.NewApplicationSet(set).Child; child != nil && owners[child.Owner] {
+			objects.Sets, owners[set.UID] = append(objects.Sets, set.DeepCopy()), true
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = live.Applications(ctx, c, name.Namespace, func(app *argo.Application) {
+		if owner, _ := argocd.OwnerOf(app); owners[owner] {
+			objects.Applications = append(objects.Applications, app.DeepCopy())
+		}
+	})
+	if err == nil && len(objects.Applications) == 1 && len(objects.Sets) == 0 {
+		err = fmt.Errorf("no Application in namespace %s is tracked by Argo CD as a child of %s, by the annotation %s or "+
+			"the label %s: sync it first, or play its files: stepgate simulate -f DIRECTORY", name.Namespace, name.Name,
+			common.AnnotationKeyAppInstance, common.LabelKeyAppInstance)
+	}
 	return err
 }

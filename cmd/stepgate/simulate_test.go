@@ -16,13 +16,20 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/simulate"
 )
 
-const simulated = "../simulate/testdata/guestbook.yaml"
+const (
+	simulated       = "../simulate/testdata/guestbook.yaml"
+	simulatedParent = "../simulate/testdata/platform.yaml"
+)
 
 // ran is what came of a command line.
 type ran struct {
@@ -52,6 +59,9 @@ func TestSimulateExitCodes(t *testing.T) {
 		"another name":       {[]string{"-f", simulated, "podinfo"}, command.ExitError, "the files have no ApplicationSet podinfo, but guestbook"},
 		"no such file":       {[]string{"-f", "nothing.yaml"}, command.ExitError, "nothing.yaml: no such file"},
 		"a directory":        {[]string{"-f", "testdata/inputs"}, command.ExitError, "testdata/inputs/02-tabs.yaml:4 (document 1): not valid YAML"},
+		"a parent":           {[]string{"-f", simulatedParent}, 0, "complete after 2m39s, in order: 6 Applications"},
+		"waves alone":        {[]string{"-f", simulatedParent, "--without-gate"}, command.ExitFound, "3 Applications start too early"},
+		"a child's name":     {[]string{"-f", simulatedParent, "crds"}, command.ExitError, "the Application crds does not order its children"},
 		"nothing":            {nil, command.ExitUsage, "simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"},
 		"mode":               {[]string{"-f", simulated, "--mode", "off"}, command.ExitUsage, `--mode: "off" is not one of enforce, audit`},
 		"fail":               {[]string{"-f", simulated, "--fail", "a=b"}, command.ExitUsage, `--fail: "a=b" is not APP, APP=health or APP=sync`},
@@ -144,6 +154,72 @@ func TestSimulateFromCluster(t *testing.T) {
 	r = runWith("", "simulate", "podinfo", "-n", "argocd", "--server", server.URL)
 	g.Expect(r.code).To(Equal(command.ExitError))
 	g.Expect(r.err).To(ContainSubstring("get ApplicationSet podinfo in namespace argocd: "))
+}
+
+// From a cluster, the children of a parent are those that Argo CD tracks. A child that is an ApplicationSet lends its
+// Applications.
+func TestSimulateAParentFromCluster(t *testing.T) {
+	app := func(name string, annotations map[string]string) *argo.Application {
+		return &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Annotations: annotations}}
+	}
+	tracked := func(kind, name, wave string) map[string]string {
+		return map[string]string{
+			"argocd.argoproj.io/tracking-id": "platform:argoproj.io/" + kind + ":argocd/" + name,
+			"argocd.argoproj.io/sync-wave":   wave,
+		}
+	}
+	fleet := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "argocd", Name: "fleet", UID: "u1", Annotations: tracked("ApplicationSet", "fleet", "7"),
+	}}
+	lent, yes := app("eu", nil), true
+	lent.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "fleet", UID: "u1", Controller: &yes},
+	}
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(argo.AddToScheme(scheme)).To(Succeed())
+	orders := map[string]string{"stepgate.io/waves": "true"}
+	name := types.NamespacedName{Namespace: "argocd", Name: "platform"}
+	for text, tc := range map[string]struct {
+		objects []client.Object
+		want    []string
+		err     string
+	}{
+		"children": {
+			objects: []client.Object{app("platform", orders), app("crds", tracked("Application", "crds", "-1")), app("other", nil), fleet, lent},
+			want:    []string{"crds", "eu"},
+		},
+		"no children": {
+			objects: []client.Object{app("platform", orders), app("other", nil)},
+			err:     "no Application in namespace argocd is tracked by Argo CD as a child of platform",
+		},
+		"no annotation": {
+			objects: []client.Object{app("platform", nil), app("crds", tracked("Application", "crds", "-1"))},
+			err:     `the Application platform does not order its children: set its annotation stepgate.io/waves: "true"`,
+		},
+		"nothing": {err: "platform"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			var objects simulate.Objects
+			err := fetchChildren(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).Build(),
+				&objects, name)
+			var r *simulate.Rollout
+			if err == nil {
+				r, err = objects.Rollout("platform")
+			}
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for _, app := range r.Applications {
+				names = append(names, app.Name)
+			}
+			g.Expect(names).To(Equal(tc.want))
+			g.Expect(r.Applications[1].Annotations).To(HaveKeyWithValue("argocd.argoproj.io/sync-wave", "7"))
+		})
+	}
 }
 
 // read reads text as a file is read.
