@@ -31,6 +31,7 @@ func allByHand(p *wavesPlayed) {
 	p.commit()
 	last := all[len(all)-1]
 	text, err := p.clis[p.mode].Sync(p.ctx, last.name)
+	fmt.Printf("$ argocd app sync %s\n%s\n", last.name, text)
 	switch {
 	case p.mode == off:
 		script.Mustf(err, "argocd app sync %s: %s", last.name, text)

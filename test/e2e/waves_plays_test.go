@@ -13,7 +13,6 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stepgate/stepgate/test/e2e/observer"
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -125,8 +124,8 @@ func movedChild(p *wavesPlayed) {
 	p.stageChild(c)
 	p.commit()
 	script.Must(p.refreshNow(p.ctx, p.mode, p.parent))
-	p.until("the new wave", []*child{c}, func(*child, observer.Observation) bool {
-		return p.recorder.app(string(p.mode), c.name).Annotations[synccommon.AnnotationSyncWave] == fmt.Sprint(c.wave)
+	p.until("the new wave", []*child{c}, func(_ *child, app *argo.Application) bool {
+		return app.Annotations[synccommon.AnnotationSyncWave] == fmt.Sprint(c.wave)
 	})
 	allChange(p)
 }
@@ -179,7 +178,7 @@ func (p *wavesPlayed) haveSoaked() {
 }
 
 // prunedChild has somebody sync the parent, with pruning, when a commit has removed a child and its content. That child
-// can deploy nothing any more, and the others have to come to the commit all the same.
+// can deploy nothing any more, so later waves wait until it is gone, and no longer.
 func prunedChild(p *wavesPlayed) {
 	p.parentByHand()
 	gone := p.one("base-a")
@@ -189,6 +188,11 @@ func prunedChild(p *wavesPlayed) {
 	p.lastFirst()
 	p.complete(slices.DeleteFunc(p.inGit(), func(c *child) bool { return c.wave >= gone.wave }))
 	p.pause(standsStill)
+	for _, c := range p.inGit() {
+		if p.mode == waving && c.wave > gone.wave && p.atHead(c, p.recorder.app(string(p.mode), c.name)) {
+			script.Fail("%s did not wait for %s, which was still there", c.name, gone.name)
+		}
+	}
 	text, err := p.clis[p.mode].Sync(p.ctx, p.parent)
 	script.Mustf(err, "argocd app sync --prune %s: %s", p.parent, strings.TrimSpace(text))
 	p.complete(p.inGit())

@@ -118,7 +118,7 @@ func (p *wavesPlayed) install(*wavesPlayed) {
 	p.commit()
 	script.Must(p.Admin.Create(p.ctx, p.application(p.mode, p.repository("").URL)))
 	if p.byHand {
-		p.until("the children", all, func(*child, observer.Observation) bool { return true })
+		p.until("the children", all, func(*child, *argo.Application) bool { return true })
 		p.syncedByPeople(all)
 	}
 	p.complete(all)
@@ -176,22 +176,22 @@ func (p *wavesPlayed) lastFirst() {
 }
 
 // complete waits until children have deployed the newest change.
-func (p *wavesPlayed) complete(children []*child) {
-	p.until("the newest commit", children, func(c *child, o observer.Observation) bool {
-		return doneAt(o, p.heads[c.repo])
-	})
+func (p *wavesPlayed) complete(children []*child) { p.until("the newest commit", children, p.atHead) }
+
+// atHead reports whether a child has deployed the newest commit, as last seen.
+func (p *wavesPlayed) atHead(c *child, app *argo.Application) bool {
+	return doneAt(script.Get(observer.Observe(app, false, time.Now())), p.heads[c.repo])
 }
 
 // until waits until each of these children exists, and was last seen so.
-func (p *wavesPlayed) until(what string, children []*child, is func(*child, observer.Observation) bool) {
+func (p *wavesPlayed) until(what string, children []*child, is func(*child, *argo.Application) bool) {
 	var missing []string
 	for end := time.Now().Add(deploysWithin); time.Now().Before(end); p.pause(pollEvery) {
 		missing = missing[:0]
 		script.Must(p.recorder.lost())
 		p.refreshOverlooked()
 		for _, c := range children {
-			app := p.recorder.app(string(p.mode), c.name)
-			if app == nil || !is(c, script.Get(observer.Observe(app, false, time.Now()))) {
+			if app := p.recorder.app(string(p.mode), c.name); app == nil || !is(c, app) {
 				missing = append(missing, c.name)
 			}
 		}

@@ -66,6 +66,7 @@ func TestWaves(t *testing.T) {
 		if err := s.argo.LinkHelm(); err != nil {
 			return "", err
 		}
+		s.out.Line("Both are played at the same time.\n")
 		s.out.Line("| what happens | stepgate | starts out of order | complete | time |\n|---|---|---|---|---|")
 		out, problems := map[mode]int{}, []error(nil)
 		for _, round := range rounds {
