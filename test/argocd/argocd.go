@@ -62,6 +62,8 @@ type Settings struct {
 	Jitter time.Duration
 	// Unordered starts the ApplicationSet controller without --enable-progressive-syncs.
 	Unordered bool
+	// Tracking is application.resourceTrackingMethod; when empty, Argo CD's own default.
+	Tracking string
 	// Shards are the processes of the application controller, the first one with shard 0. Without any, one process has
 	// every cluster.
 	Shards []Shard
@@ -123,6 +125,9 @@ func (a *ArgoCD) Logs() ([]string, error) { return filepath.Glob(filepath.Join(a
 
 // start starts Redis and the controllers, each when the one before answers.
 func (a *ArgoCD) start(ctx context.Context) error {
+	if err := a.setTracking(ctx); err != nil {
+		return err
+	}
 	if err := a.startRedis(); err != nil {
 		return err
 	}

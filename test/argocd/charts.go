@@ -47,7 +47,7 @@ type ChartRepository struct {
 
 // NewChartRepository serves an empty chart repository until Argo CD's Environment is stopped.
 func (a *ArgoCD) NewChartRepository() (*ChartRepository, error) {
-	if err := a.linkHelm(); err != nil {
+	if err := a.LinkHelm(); err != nil {
 		return nil, err
 	}
 	c := &ChartRepository{archives: map[string][]byte{}}
@@ -115,8 +115,8 @@ func pack(files map[string]string) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// linkHelm puts Helm on the PATH of the repo-server, which renders charts with it.
-func (a *ArgoCD) linkHelm() error {
+// LinkHelm puts Helm on the PATH of the repo-server, which renders charts with it.
+func (a *ArgoCD) LinkHelm() error {
 	helm := filepath.Join(a.env.Root, "bin", "helm")
 	if _, err := os.Stat(helm); err != nil {
 		return fmt.Errorf("helm is not in bin/: run `make helm-tools`: %w", err)

@@ -26,8 +26,12 @@ type Repository struct {
 
 // NewRepository creates a repository. The name is unique in this Argo CD.
 func (a *ArgoCD) NewRepository(name string) (*Repository, error) {
-	r := &Repository{dir: filepath.Join(a.dir, "git", name)}
-	r.URL = "file://" + r.dir
+	return NewRepositoryIn(filepath.Join(a.dir, "git", name))
+}
+
+// NewRepositoryIn creates a repository in a folder.
+func NewRepositoryIn(dir string) (*Repository, error) {
+	r := &Repository{dir: dir, URL: "file://" + dir}
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -12,10 +12,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
 )
@@ -90,6 +95,17 @@ func (a *ArgoCD) configure(o *unstructured.Unstructured) error {
 	default:
 		return nil
 	}
+}
+
+// setTracking has Argo CD find what an Application deploys in the way of the Settings.
+func (a *ArgoCD) setTracking(ctx context.Context) error {
+	method := "null"
+	if a.options.Tracking != "" {
+		method = strconv.Quote(a.options.Tracking)
+	}
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.ArgoNamespace, Name: "argocd-cm"}}
+	patch := fmt.Appendf(nil, `{"data":{"application.resourceTrackingMethod":%s}}`, method)
+	return a.env.Admin.Patch(ctx, config, client.RawPatch(types.MergePatchType, patch))
 }
 
 // read decodes the objects of some kinds from a manifest.
