@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,8 +65,8 @@ func (o *Objects) ofParent(parent *argo.Application) (*Rollout, error) {
 		if app == parent || metav1.GetControllerOf(app) != nil || cmp.Or(app.Namespace, defaultNamespace) != in.Namespace {
 			continue
 		}
-		_, set := argocd.OwnerOf(located(app, in.Namespace))
-		if f.has(app.Name, app, set) {
+		_, set := argocd.Tracking{}.OwnerOf(located(app, in.Namespace))
+		if f.has(app.Name, app, set.Name) {
 			f.rollout.Applications = append(f.rollout.Applications, app)
 		}
 	}
@@ -77,6 +78,10 @@ func (o *Objects) ofParent(parent *argo.Application) (*Rollout, error) {
 	if missing := f.missing(); len(missing) > 0 {
 		f.rollout.note(fmt.Sprintf("Left out, as %s has yet to create %s: %s.", in.Name,
 			plural(len(missing) > 1, "it", "them"), list(missing, namedInLine)))
+	}
+	if away := f.elsewhere(); len(away) > 0 {
+		f.rollout.note(fmt.Sprintf("Left out, as only what is in namespace %s is played: %s.", in.Namespace,
+			list(away, namedInLine)))
 	}
 	if n := len(f.untracked); n > 0 {
 		text := fmt.Sprintf("The files do not say whose %s %s %s", plural(n > 1, "child", "children"),
@@ -100,6 +105,12 @@ func (f *family) missing() (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// elsewhere are the children that the parent deploys into other namespaces.
+func (f *family) elsewhere() []string {
+	by := argocd.Tracking{Home: f.parent.Namespace}
+	return slices.Sorted(maps.Keys(by.Projection(f.parent).Waves.Elsewhere))
 }
 
 // has reports whether the parent has a child, which is of the order named set by its tracking.
