@@ -48,9 +48,8 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 	order := argocd.NewApplicationSet(set)
 	if !order.Ordered() {
 		return nil, fmt.Errorf(
-			"ApplicationSet %s has no steps: Argo CD keeps no order; set spec.strategy.type: RollingSync and "+
-				"spec.strategy.rollingSync.steps%s, or the annotation %s: \"true\" for the order of sync waves", set.Name,
-			o.hint(set), settings.WavesAnnotation,
+			"ApplicationSet %s has no steps: Argo CD keeps no order; set "+
+				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps%s", set.Name, o.hint(set),
 		)
 	}
 	if p := set.Spec.SyncPolicy; order.CreatesOnly && !order.Waves {
@@ -79,12 +78,12 @@ func (o *Objects) of(set *argo.ApplicationSet, alone bool) (all []*argo.Applicat
 	return all
 }
 
-// hint names the fields that look like a strategy, and are none.
+// hint names the fields that look like a strategy, and are none, or what gives an order without one.
 func (o *Objects) hint(set *argo.ApplicationSet) string {
 	if fields := o.dropped[set]; len(fields) > 0 {
 		return fmt.Sprintf(" (the API server drops %s; stepgate lint says what to write)", strings.Join(fields, ", "))
 	}
-	return ""
+	return fmt.Sprintf(", or the annotation %s: \"true\" for that of sync waves", settings.WavesAnnotation)
 }
 
 // check refuses what cannot be played, and sorts the Applications.
@@ -102,8 +101,11 @@ func (r *Rollout) check() error {
 	slices.SortFunc(r.Applications, func(a, b *argo.Application) int { return strings.Compare(a.Name, b.Name) })
 	for i, app := range r.Applications[1:] {
 		if app.Name == r.Applications[i].Name {
-			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice, "+
-				"and files give each once", app.Name)
+			if r.parent() != "" {
+				return fmt.Errorf("there are two Applications %s; give each child once", app.Name)
+			}
+			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice",
+				app.Name)
 		}
 	}
 	for _, app := range r.Applications {

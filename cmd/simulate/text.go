@@ -146,7 +146,7 @@ func (q *quotes) of(x *entry) (again, quote string, known bool) {
 	}
 	who := strings.Join(x.names, ",")
 	if x.of > 0 {
-		who = fmt.Sprint(x.step)
+		who = fmt.Sprint(x.step, x.why)
 	}
 	_, after, _ := strings.Cut(x.message, " not done: ")
 	blockers, _, named := strings.Cut(after, ". Next: ")

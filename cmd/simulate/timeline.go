@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/cmd/simulation"
+	"github.com/stepgate/stepgate/policy"
 )
 
 const (
@@ -29,6 +30,8 @@ type entry struct {
 	// called is what people call the step.
 	called string
 	names  []string
+	// why tells entries of a large wave apart that say why it is held: see whyHeld.
+	why string
 	// message and retries are those of the first event.
 	message string
 	retries int
@@ -94,10 +97,22 @@ func (t *timeliner) addToCrowd(e *Event, size int) {
 	case Waits:
 		t.crowd(e, "").add(e)
 	case simulation.Held, simulation.WouldDeny:
-		t.crowd(e, e.Message).add(e)
+		t.crowd(e, whyHeld(e)).add(e)
 	default:
 		t.add(e)
 	}
+}
+
+// whyHeld tells apart why an Application of a large step is held. Of a wave each asks by itself, at a moment of its own, and
+// for whom it waits changes all the time: there the order is one reason.
+func whyHeld(e *Event) string {
+	switch {
+	case e.Wave == nil:
+		return e.Message
+	case policy.Reason(e.Reason).Condition():
+		return e.Reason
+	}
+	return "the order"
 }
 
 // crowd is the entry of a large step for events of this kind.
@@ -107,6 +122,9 @@ func (t *timeliner) crowd(e *Event, which string) *entry {
 		x := &entry{
 			at: e.Seconds, kind: e.Kind, step: e.Step, called: t.r.name(e.Step), message: e.Message,
 			of: len(t.r.Steps[e.Step-1].Applications),
+		}
+		if e.Wave != nil {
+			x.why = which
 		}
 		t.crowds[key], t.all = x, append(t.all, x)
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -79,6 +80,30 @@ func TestWavesOutOfOrderWithoutGate(t *testing.T) {
 			g.Expect(report.Fine()).To(BeFalse(), name)
 		}
 	}
+}
+
+// The Applications of a large wave are held one by one. That is told once for the wave, and once more for each condition.
+func TestALargeWaveIsHeldOnce(t *testing.T) {
+	g := NewWithT(t)
+	const more = "{name: a}, {name: b}, {name: c}, {name: d}, "
+	text := strings.Replace(platform(t, ""), "{name: orders}", more+"{name: orders}", 1)
+	text = strings.Replace(text, "stepgate.io/max-update", "stepgate.io/soak: '10=30m', stepgate.io/max-update", 1)
+	report, err := Play(t.Context(), rolloutOf(t, text), defaults())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(report.Fine()).To(BeTrue())
+	held, why := 0, []string{}
+	for _, e := range report.Events {
+		if e.Kind == simulation.Held && e.Step == 3 {
+			held++
+		}
+	}
+	for _, line := range report.Text(screen.Screen{Width: 1000}) {
+		if strings.Contains(line, "Applications of wave 10: stepgate holds the sync") {
+			why = append(why, line)
+		}
+	}
+	g.Expect(held).To(BeNumerically(">", 5))
+	g.Expect(why).To(HaveLen(2), "the order, and the soak time: %s", why)
 }
 
 // The children of a parent are those that Argo CD tracks as its, and what says nothing where it is the only parent.
