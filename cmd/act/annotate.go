@@ -120,6 +120,9 @@ func nameOf(name types.NamespacedName) string {
 	return name.Name
 }
 
+// shown is its namespace and name, for people.
+func shown(name types.NamespacedName) string { return name.Namespace + "/" + nameOf(name) }
+
 // kubectl is the command that makes the same changes.
 func (e edits) kubectl(name types.NamespacedName) string {
 	kind := "applicationset"

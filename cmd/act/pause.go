@@ -34,9 +34,9 @@ func (p *Pause) Do(ctx context.Context, name types.NamespacedName) error {
 		return err
 	}
 	known := argocd.NewApplicationSet(set)
-	what := name.String() + ": every " + kind(known) + " is paused"
+	what := shown(name) + ": every " + kind(known) + " is paused"
 	if of := pausedSteps(known); !conditionsOf(known).Paused.All {
-		what = name.String() + ": " + named(known, of) + " paused"
+		what = shown(name) + ": " + named(known, of) + " paused"
 	}
 	s := p.settings(set)
 	caveats := p.caveats(set, s, settings.PauseAnnotation)
@@ -50,7 +50,7 @@ func (p *Pause) Do(ctx context.Context, name types.NamespacedName) error {
 	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
 	by := byWhom(known)
 	if why := unkept(s, by); why != "" {
-		lines := append([]string{p.Screen.Paint(screen.Bad, screen.SignBad) + " " + name.String() +
+		lines := append([]string{p.Screen.Paint(screen.Bad, screen.SignBad) + " " + shown(name) +
 			": the annotation is written, and nobody keeps it: " + why + " " + end}, caveats...)
 		return errors.Join(p.show(name, made, lines...), command.ErrFound)
 	}

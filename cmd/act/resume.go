@@ -30,12 +30,12 @@ func (r *Resume) Do(ctx context.Context, name types.NamespacedName) error {
 	}
 	known := argocd.NewApplicationSet(set)
 	left := pausedSteps(known)
-	text := name.String() + ": nothing is paused"
+	text := shown(name) + ": nothing is paused"
 	switch {
 	case len(left) > 0 && len(made) == 0:
-		text = name.String() + ": only " + named(known, left) + " paused"
+		text = shown(name) + ": only " + named(known, left) + " paused"
 	case len(left) > 0:
-		text = name.String() + ": " + named(known, left) + " still paused"
+		text = shown(name) + ": " + named(known, left) + " still paused"
 	}
 	if len(made) == 0 {
 		return r.show(name, made, text+"; there is nothing to resume.")

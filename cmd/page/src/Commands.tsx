@@ -1,4 +1,5 @@
 import { Command } from "./Command";
+import { isParent } from "./words";
 import type { Rollout } from "./wire";
 
 // Commands are what somebody would type who wants to act, where they may not do it here.
@@ -10,7 +11,7 @@ export function Commands({ rollout }: { rollout: Rollout }) {
     ...lacks("NotApproved").map((s) => `stepgate approve ${of} --step ${s.wave ?? s.number}`),
     ...(lacks("Paused").length ? [`stepgate resume ${of}`] : []),
     ...(rollout.phase === "Complete" ? [] : [`stepgate pause ${of}`]),
-    `stepgate audit ${of}`, // the last rollouts: whoever answers the extension has not watched them
+    ...(isParent(rollout.name) ? [] : [`stepgate audit ${of}`]), // the last rollouts: whoever answers the extension has not watched them
   ];
   return (
     <section className="sg-section" aria-labelledby="sg-commands">

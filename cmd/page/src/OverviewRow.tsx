@@ -1,5 +1,5 @@
 import { memo } from "react";
-import { Age, Text } from "./Text";
+import { Age, Name, Text } from "./Text";
 import { Progress } from "./Progress";
 import { useSource } from "./source";
 import { reasonOf } from "./words";
@@ -12,9 +12,7 @@ export const OverviewRow = memo(function OverviewRow(row: Row) {
   return (
     <tr role="row">
       <th role="rowheader" scope="row" className="sg-col-name">
-        <a href={source.href(row.namespace, row.name)}>
-          <span className="sg-faint"><Text>{row.namespace}</Text>/</span><Text>{row.name}</Text>
-        </a>
+        <a href={source.href(row.namespace, row.name)}><Name {...row} /></a>
       </th>
       <td role="cell" className={`sg-col-step ${row.wave === undefined ? "" : "sg-col-wave"}`}>{stepText(row)}</td>
       <td role="cell" className="sg-col-done">

@@ -4,7 +4,7 @@ import { OverviewView } from "./OverviewView";
 import { RolloutView } from "./RolloutView";
 import { Text } from "./Text";
 import { useRoute, type Route } from "./route";
-import { printable } from "./words";
+import { called, printable } from "./words";
 
 // Page is the frame of the dashboard: its head, and the view that the address names.
 export function Page() {
@@ -19,7 +19,7 @@ export function Page() {
         <nav aria-label="Where you are">
           <ol>
             <li><a href="#/" aria-current={route ? undefined : "page"}>stepgate</a></li>
-            {route && <li aria-current="page"><Text>{route.name}</Text></li>}
+            {route && <li aria-current="page"><Text>{called(route.name)}</Text></li>}
           </ol>
         </nav>
       </header>
@@ -35,7 +35,7 @@ export function Page() {
 // useNewView says which view this is: in the title of the window, and, after the first one, with the focus.
 function useNewView(route: Route, main: React.RefObject<HTMLElement | null>) {
   const first = useRef(true);
-  const title = route ? `${printable(route.namespace)}/${printable(route.name)}` : "Rollouts";
+  const title = route ? `${printable(route.namespace)}/${printable(called(route.name))}` : "Rollouts";
   useEffect(() => {
     document.title = `${title} · stepgate`;
     if (!first.current) {

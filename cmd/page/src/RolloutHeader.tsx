@@ -3,7 +3,7 @@ import { ask, type Wanted } from "./actions";
 import { Note } from "./Note";
 import { Progress } from "./Progress";
 import { Sign } from "./Sign";
-import { Age, Revisions, Text } from "./Text";
+import { Age, Name, Revisions, Text } from "./Text";
 import { phaseSign, phaseWord, placeOf } from "./words";
 import type * as Wire from "./wire";
 import type { Rollout } from "./wire";
@@ -20,7 +20,7 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
   return (
     <header className="sg-head">
       <div className="sg-bar">
-        <h1 tabIndex={-1}><span className="sg-faint"><Text>{r.namespace}</Text>/</span><Text>{r.name}</Text></h1>
+        <h1 tabIndex={-1}><Name {...r} /></h1>
         {mayAnnotate && !!r.steps?.length && (
           <div className="sg-bar-end">
             {paused && <button type="button" onClick={() => act(ask.resume(r))}>Resume…</button>}

@@ -13,7 +13,7 @@ import { Steps } from "./Steps";
 import { Text } from "./Text";
 import { TimelineSection } from "./TimelineSection";
 import { useRollout, useSource } from "./source";
-import { placeOf, titleOf } from "./words";
+import { isParent, placeOf, titleOf } from "./words";
 import type { Detail, Rollout, Step } from "./wire";
 
 // RolloutView is one rollout: its head, its steps, what to do, and the rollouts before it.
@@ -38,7 +38,7 @@ export function RolloutView({ namespace, name }: { namespace: string; name: stri
           <Steps detail={detail} mayAnnotate={may.annotate} open={setOpened} act={setWanted} />
           <Unselected names={detail.rollout.unselected} />
           {!detail.rollout.alone && detail.rollout.phase !== "NoSteps" && <HistorySection rollout={detail.rollout} />}
-          {!detail.rollout.alone && <TimelineSection namespace={namespace} name={name} phase={detail.rollout.phase} />}
+          {!detail.rollout.alone && !isParent(name) && <TimelineSection namespace={namespace} name={name} phase={detail.rollout.phase} />}
           {opened && (
             <ApplicationPanel
               key={opened} detail={detail} name={opened} close={close}

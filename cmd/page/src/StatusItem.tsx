@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { askStepgate, subjectOf } from "./argocd";
 import { ExplanationView } from "./ExplanationView";
-import { comesAfterOthers, ownerOf, useHostScheme, type Resource, type StatusProps } from "./host";
+import { comesAfterOthers, isTracked, ownerOf, useHostScheme, type Resource, type StatusProps } from "./host";
 import { poll } from "./polled";
 import { Sign } from "./Sign";
 import { textOf, useAsked, type Live } from "./source";
@@ -13,7 +13,7 @@ const every = 10_000;
 
 function useStatus(application: Resource): Live<Status> {
   const { namespace, name, project } = subjectOf(application);
-  const owner = ownerOf(application) ?? (comesAfterOthers(application) ? "none" : undefined);
+  const owner = ownerOf(application) ?? (comesAfterOthers(application) || isTracked(application) ? "none" : undefined);
   const [live, setLive] = useState<Live<Status>>({});
   useEffect(() => {
     setLive({});

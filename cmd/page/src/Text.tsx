@@ -1,5 +1,5 @@
 import { memo } from "react";
-import { duration, printable, short } from "./words";
+import { called, duration, isParent, printable, short } from "./words";
 import { useNow } from "./clock";
 import { useCommit } from "./commits";
 
@@ -7,6 +7,16 @@ import { useCommit } from "./commits";
 export const Text = memo(function Text({ children }: { children: string }) {
   return <bdi>{printable(children)}</bdi>;
 });
+
+// Name is that of what orders Applications: an ApplicationSet, unless it says something else.
+export function Name({ namespace, name }: { namespace: string; name: string }) {
+  return (
+    <>
+      <span className="sg-faint"><Text>{namespace}</Text>/</span><Text>{called(name)}</Text>
+      {isParent(name) && <span className="sg-faint"> (Application)</span>}
+    </>
+  );
+}
 
 const tail = 12;
 

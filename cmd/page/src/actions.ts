@@ -1,4 +1,4 @@
-import { stepName } from "./words";
+import { called, stepName } from "./words";
 import type { Action, Rollout } from "./wire";
 
 // Wanted is an action that somebody has chosen and not yet confirmed.
@@ -22,7 +22,7 @@ export function atOf(step: number | undefined, wave: number | undefined): At | u
 }
 
 const of = ({ namespace, name }: Place, at?: At) => ({ namespace, name, ...at });
-const where = (r: Place, at?: At) => (at ? `${stepName(at.step ?? 0, at.wave)} of ${r.name}` : r.name);
+const where = (r: Place, at?: At) => (at ? `${stepName(at.step ?? 0, at.wave)} of ${called(r.name)}` : called(r.name));
 
 // undoOf is what takes an action back, as far as something does.
 export function undoOf({ verb, step, wave, ...place }: Action): Wanted | undefined {

@@ -6,6 +6,7 @@ export interface Resource {
     name?: string;
     namespace?: string;
     annotations?: Record<string, string>;
+    labels?: Record<string, string>;
     ownerReferences?: { apiVersion: string; kind: string; name: string; controller?: boolean }[];
   };
   spec?: { project?: string; strategy?: { type?: string } };
@@ -43,6 +44,12 @@ export function ownerOf(application: Resource): string | undefined {
 // comesAfterOthers reports whether an ApplicationSet or an Application names what it comes after.
 export function comesAfterOthers({ metadata }: Resource): boolean {
   return metadata?.annotations?.["stepgate.io/after"] !== undefined;
+}
+
+// isTracked reports whether Argo CD tracks an Application as a part of another one, which may order it.
+export function isTracked({ metadata }: Resource): boolean {
+  return metadata?.annotations?.["argocd.argoproj.io/tracking-id"] !== undefined
+    || metadata?.labels?.["app.kubernetes.io/instance"] !== undefined;
 }
 
 // hasOrder reports whether an ApplicationSet may have steps or waves. stepgate says whether it has.

@@ -34,6 +34,19 @@ export const phaseWord: Record<Phase, string> = {
   NoSteps: "No steps",
 };
 
+// byParent begins the name of the order that a parent Application gives its children.
+const byParent = "waves/";
+
+// isParent says whether a rollout is the order of a parent Application.
+export function isParent(name: string): boolean {
+  return name.startsWith(byParent);
+}
+
+// called is what people call what orders Applications.
+export function called(name: string): string {
+  return isParent(name) ? name.slice(byParent.length) : name;
+}
+
 // urgencies are in the order in which somebody has to act.
 export const urgencies: Urgency[] = ["NeedsYou", "WaitsByItself", "Running", "Complete"];
 
