@@ -63,10 +63,6 @@ func TestBadInput(t *testing.T) {
 			},
 			want: "ApplicationSet guestbook, a child of platform: its Applications come from a git generator",
 		},
-		"stepgate starts no wave": {
-			change: func(string) string { return parent + apps }, options: with(func(o *Options) { o.Commits, o.Start = often, true }),
-			want: "--start: stepgate starts no sync of a wave",
-		},
 		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "(the API server drops spec.strategy.RollingSync; stepgate lint says what to write)"},
 		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml:1 (document 1): an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},

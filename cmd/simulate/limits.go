@@ -42,13 +42,9 @@ func notPlayed(r *Rollout, o Options) (all []string) {
 
 // except says which flags are not.
 func (t *translation) except(o Options) string {
-	waves := t.Steps[0].Wave != nil
 	var flags []string
 	if o.Commits != nil {
-		flags = append(flags, "--pin")
-	}
-	if o.Commits != nil && !waves {
-		flags = append(flags, "--start")
+		flags = append(flags, "--pin", "--start")
 	}
 	if _, parent := policy.ParentNamed(t.Set.Name); parent {
 		flags = append(flags, "--waves")

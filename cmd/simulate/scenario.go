@@ -4,7 +4,6 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -44,10 +43,6 @@ type translation struct {
 // translate puts a rollout into the words of the model.
 func translate(r *Rollout, o Options) (*translation, error) {
 	rule := argocd.NewApplicationSet(r.Set)
-	if rule.Waves && o.Start {
-		return nil, errors.New("--start: stepgate starts no sync of a wave; switch automated sync of its Applications on, " +
-			"or play that somebody syncs them: --by-hand APP")
-	}
 	t := &translation{
 		Scenario: &simulation.Scenario{
 			Version: o.Version, Layout: "shared", Poll: o.Poll, Replicas: 1, Jitter: o.Seed, Hashes: true, Takes: o.Healthy,

@@ -229,7 +229,7 @@ func fetchChildren(ctx context.Context, c client.Reader, objects *simulate.Objec
 		return err
 	}
 	err = live.Applications(ctx, c, name.Namespace, func(app *argo.Application) {
-		if owner, _ := argocd.OwnerOf(app); owners[owner] {
+		if owner, _ := (argocd.Tracking{}).OwnerOf(app); owners[owner] {
 			objects.Applications = append(objects.Applications, app.DeepCopy())
 		}
 	})
