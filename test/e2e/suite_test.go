@@ -71,6 +71,9 @@ func (m mode) replicas() int {
 // destination is the namespace that the Applications deploy to.
 func (m mode) destination() string { return "work-" + string(m) }
 
+// team is another namespace in which Applications may be, beside the mode's own.
+func (m mode) team() string { return string(m) + "-team" }
+
 // gateName is the name of the gate's instance, of its namespace and of its service account.
 func (m mode) gateName() string { return "stepgate-" + string(m) }
 
@@ -96,7 +99,7 @@ func (m mode) args() []string {
 	case conditional:
 		return append(args, "--approver="+approver)
 	case waving:
-		return append(args, "--waves")
+		return append(args, "--waves", "--application-namespaces="+m.team())
 	default:
 		return args
 	}
@@ -155,6 +158,9 @@ func start(ctx context.Context, flags options, modes []mode) (s *suite, err erro
 	}
 	for _, m := range modes {
 		o.Namespaces = append(o.Namespaces, string(m))
+		if slices.Contains(modes, waving) {
+			o.Namespaces = append(o.Namespaces, m.team())
+		}
 		if err := s.CreateNamespace(ctx, m.destination()); err != nil {
 			return nil, err
 		}
@@ -189,6 +195,9 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 		o := installed.Options{
 			Registration: installed.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
 			KeepsMaxUpdate: m == limited, Keeps: m.keeps(), Waves: m == waving,
+		}
+		if m == waving {
+			o.Registration.Namespaces = append(o.Registration.Namespaces, m.team())
 		}
 		if s.gates[m], err = installed.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

@@ -39,6 +39,8 @@ type child struct {
 	generated bool
 	// chart says that it deploys the chart that several share, with values of its own.
 	chart bool
+	// team says that it is in another namespace than its parent (mode.team).
+	team bool
 	// repo is the repository of its content; empty is the one of the parent.
 	repo string
 
@@ -53,6 +55,14 @@ type child struct {
 
 // folder is where its own files are, and path the one that it deploys.
 func (c *child) folder() string { return "content/" + c.name }
+
+// namespace is the one that it is in.
+func (c *child) namespace(m mode) string {
+	if c.team {
+		return m.team()
+	}
+	return string(m)
+}
 
 func (c *child) path() string {
 	if c.chart {
@@ -119,7 +129,7 @@ metadata:
   source: {repoURL: %q, path: %s, targetRevision: %s%s}
   destination: {server: "https://kubernetes.default.svc", namespace: %s}
   %s
-`, c.name, m, wave, url, c.path(), argocd.Main, values, m.destination(), policy)
+`, c.name, c.namespace(m), wave, url, c.path(), argocd.Main, values, m.destination(), policy)
 }
 
 // setName is the name of the ApplicationSet of the generated children, if there are any.

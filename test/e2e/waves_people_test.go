@@ -64,7 +64,7 @@ func (p *wavesPlayed) syncedByPeople(children []*child) {
 // syncOnce has somebody sync children that he has not been accepted for.
 func (p *wavesPlayed) syncOnce(children []*child, accepted map[string]bool) {
 	for _, c := range slices.Backward(children) {
-		if accepted[c.name] || p.recorder.app(string(p.mode), c.name).Operation != nil {
+		if accepted[c.name] || p.app(c).Operation != nil {
 			continue
 		}
 		if err := p.syncAs(stranger, c); err != nil {

@@ -25,7 +25,7 @@ func platformFamily() waveFamily {
 			{name: "crds-a", wave: -5}, {name: "crds-b", wave: -5, chart: true},
 			{name: "base-a"}, {name: "base-b", chart: true},
 			{name: "fleet-a", wave: 5, generated: true}, {name: "fleet-b", wave: 5, generated: true},
-			{name: "data-a", wave: 10}, {name: "data-b", wave: 10, chart: true},
+			{name: "data-a", wave: 10, team: true}, {name: "data-b", wave: 10, chart: true},
 			{name: "shop-a", wave: 20}, {name: "shop-b", wave: 20, chart: true},
 		},
 		plays: []wavesPlay{
@@ -58,7 +58,7 @@ func repositoriesFamily() waveFamily {
 	for i := range f.children {
 		c := &f.children[i]
 		c.repo = map[bool]string{true: "first", false: "second"}[c.wave%10 == 0]
-		c.generated = c.wave == 5
+		c.generated, c.team = c.wave == 5, c.wave == 10
 	}
 	return f
 }
@@ -144,7 +144,7 @@ const (
 
 // wavesTrain lets commits land while the first wave soaks.
 func wavesTrain(p *wavesPlayed) {
-	p.annotate(p.parent, prefix+"soak", "0="+wavesSoak.String())
+	p.annotate(string(p.mode), p.parent, prefix+"soak", "0="+wavesSoak.String())
 	for range 4 {
 		p.stageVersion(p.inGit())
 		p.commit()
@@ -153,7 +153,7 @@ func wavesTrain(p *wavesPlayed) {
 		p.pause(wavesInterval)
 	}
 	p.complete(p.inGit())
-	p.annotate(p.parent, prefix+"soak", "")
+	p.annotate(string(p.mode), p.parent, prefix+"soak", "")
 	if p.mode == waving {
 		p.haveSoaked()
 	}
@@ -189,7 +189,7 @@ func prunedChild(p *wavesPlayed) {
 	p.complete(slices.DeleteFunc(p.inGit(), func(c *child) bool { return c.wave >= gone.wave }))
 	p.pause(standsStill)
 	for _, c := range p.inGit() {
-		if p.mode == waving && c.wave > gone.wave && p.atHead(c, p.recorder.app(string(p.mode), c.name)) {
+		if p.mode == waving && c.wave > gone.wave && p.atHead(c, p.app(c)) {
 			script.Fail("%s did not wait for %s, which was still there", c.name, gone.name)
 		}
 	}

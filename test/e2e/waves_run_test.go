@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func (p *wavesPlayed) starts() (all []observer.Start) {
 	for _, app := range rollout.Applications {
 		names[app.Name] = true
 	}
-	for _, s := range observer.Judge(rollout, existing(script.Get(p.recorder.seen(string(p.mode), names)))) {
+	for _, s := range observer.Judge(rollout, existing(p.seen(names))) {
 		if s.ResourceVersion > p.since {
 			all = append(all, s)
 		}
@@ -150,6 +151,19 @@ func (p *wavesPlayed) rollout() observer.Rollout {
 	return plan
 }
 
+// seen are the observations of children, by the order in which the API server stored them.
+func (p *wavesPlayed) seen(names map[string]bool) []observer.Observation {
+	all := script.Get(p.recorder.seen(string(p.mode), names))
+	all = append(all, script.Get(p.recorder.seen(p.mode.team(), names))...)
+	slices.SortStableFunc(all, func(a, b observer.Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	return all
+}
+
+// app is a child as last seen; nil if there is none.
+func (p *wavesPlayed) app(c *child) *argo.Application {
+	return p.recorder.app(c.namespace(p.mode), c.name)
+}
+
 // existing are the observations of Applications that are there. One that git has, and that somebody has deleted, is not
 // done before it is created again: so its deletion must not make it so.
 func existing(all []observer.Observation) []observer.Observation {
@@ -162,7 +176,7 @@ func (p *wavesPlayed) newestVersion() (newest uint64) {
 	for i := range p.children {
 		names[p.children[i].name] = true
 	}
-	for _, o := range script.Get(p.recorder.seen(string(p.mode), names)) {
+	for _, o := range p.seen(names) {
 		newest = max(newest, o.ResourceVersion)
 	}
 	return newest
@@ -171,7 +185,7 @@ func (p *wavesPlayed) newestVersion() (newest uint64) {
 // lastFirst asks for a comparison of all children, the last wave first. One that was deleted may not be there.
 func (p *wavesPlayed) lastFirst() {
 	for i := range slices.Backward(p.children) {
-		script.Must(client.IgnoreNotFound(p.refreshNow(p.ctx, p.mode, p.children[i].name)))
+		script.Must(client.IgnoreNotFound(p.refreshNow(p.ctx, mode(p.children[i].namespace(p.mode)), p.children[i].name)))
 	}
 }
 
@@ -191,7 +205,7 @@ func (p *wavesPlayed) until(what string, children []*child, is func(*child, *arg
 		script.Must(p.recorder.lost())
 		p.refreshOverlooked()
 		for _, c := range children {
-			if app := p.recorder.app(string(p.mode), c.name); app == nil || !is(c, app) {
+			if app := p.app(c); app == nil || !is(c, app) {
 				missing = append(missing, c.name)
 			}
 		}
@@ -205,22 +219,22 @@ func (p *wavesPlayed) until(what string, children []*child, is func(*child, *arg
 // refreshOverlooked asks again for what the application controller has overlooked: see rollout.refreshOverlooked.
 func (p *wavesPlayed) refreshOverlooked() {
 	for i := range p.children {
-		name := p.children[i].name
-		operation, refresh := p.recorder.overlooked(string(p.mode), name)
+		c := &p.children[i]
+		operation, refresh := p.recorder.overlooked(c.namespace(p.mode), c.name)
 		if !operation && !refresh || time.Since(p.overlookedAt) < overlookedAfter {
 			continue
 		}
 		p.overlookedAt = time.Now()
-		fmt.Printf("  Argo CD overlooked something of %s, %s\n", name, p.mode)
+		fmt.Printf("  Argo CD overlooked something of %s, %s\n", c.name, p.mode)
 		for _, value := range []string{"", "normal"} {
-			p.annotate(name, argo.AnnotationKeyRefresh, value)
+			p.annotate(c.namespace(p.mode), c.name, argo.AnnotationKeyRefresh, value)
 		}
 	}
 }
 
-// annotate sets an annotation of an Application of the family, or removes it if the value is empty.
-func (p *wavesPlayed) annotate(name, key, value string) {
-	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(p.mode), Name: name}}
+// annotate sets an annotation of an Application, or removes it if the value is empty.
+func (p *wavesPlayed) annotate(namespace, name, key, value string) {
+	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	script.Must(client.IgnoreNotFound(p.Admin.Patch(p.ctx, app, annotation(key, value))))
 }
 

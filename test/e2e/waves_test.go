@@ -106,16 +106,18 @@ func (s *suite) removeApplications(ctx context.Context) error {
 	return eventually.Succeeds(ctx, func() error {
 		left := 0
 		for m := range s.clis {
-			sets, apps := &argo.ApplicationSetList{}, &argo.ApplicationList{}
-			in := client.InNamespace(m)
-			err := errors.Join(
-				s.Admin.DeleteAllOf(ctx, &argo.ApplicationSet{}, in), s.Admin.DeleteAllOf(ctx, &argo.Application{}, in),
-				s.Admin.List(ctx, sets, in), s.Admin.List(ctx, apps, in),
-			)
-			if err != nil {
-				return err
+			for _, namespace := range []string{string(m), m.team()} {
+				sets, apps := &argo.ApplicationSetList{}, &argo.ApplicationList{}
+				in := client.InNamespace(namespace)
+				err := errors.Join(
+					s.Admin.DeleteAllOf(ctx, &argo.ApplicationSet{}, in), s.Admin.DeleteAllOf(ctx, &argo.Application{}, in),
+					s.Admin.List(ctx, sets, in), s.Admin.List(ctx, apps, in),
+				)
+				if err != nil {
+					return err
+				}
+				left += len(sets.Items) + len(apps.Items)
 			}
-			left += len(sets.Items) + len(apps.Items)
 		}
 		if left > 0 {
 			return fmt.Errorf("%d Applications and ApplicationSets are left", left)
