@@ -118,7 +118,7 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 		}
 		s := j.Parser.OfWrite(set, w.Claim())
 		w = w.In(set.Namespace).Under(s.Mode)
-		after, _ := j.After(w, set, s)
+		after, _ := j.After(w, s)
 		in := j.Input(w, &set.ApplicationSet, s, after)
 		in.History = j.History(w, &set.ApplicationSet)
 		in.Siblings = judge.InSteps(&set.ApplicationSet, p.course.Known.Owned(types.UID(set.UID)))

@@ -364,7 +364,7 @@ func TestWavesAreFine(t *testing.T) {
 	g.Expect(found[waves].Result).To(Equal(doctor.OK), "%+v", found[waves])
 	g.Expect(found[waves].Found).To(Equal("Sync waves order 0 ApplicationSets, and the children of 1 Application."))
 	g.Expect(found[waves].Details).To(Equal([]string{
-		"Application argocd/lost: It is a part of Application nobody, which is not in its namespace.",
+		"Application argocd/lost: It is a part of Application nobody, which is not known.",
 	}))
 	g.Expect(found[exempt+"ApplicationSets"].Found).To(Equal(
 		"1 ApplicationSet has RollingSync, and 1 parent Application has waves; none is switched off or bypassed."))

@@ -38,12 +38,15 @@ func parentOf(meta *metav1.ObjectMeta) (name string, tracked bool) {
 	return meta.Labels[common.LabelKeyAppInstance], false
 }
 
-// parents are the parents of the Applications, by their index, in their namespace: stepgate orders no others. Those that
-// are not there are left out. An Application may be a part of itself, which makes it nobody's child.
+// parents are the parents of the Applications, by their index. Those that are not there are left out. An Application may be
+// a part of itself, which makes it nobody's child. In which namespace Argo CD runs is not known: a parent that is named
+// without one is that of the same namespace, or else the only one of the name.
 func (in *Input) parents() map[int]int {
-	byName := map[types.NamespacedName]int{}
+	byName, anywhere := map[types.NamespacedName]int{}, map[string][]string{}
 	for i := range in.applications {
-		byName[types.NamespacedName{Namespace: in.applications[i].namespace, Name: in.applications[i].Name}] = i
+		a := &in.applications[i]
+		byName[types.NamespacedName{Namespace: a.namespace, Name: a.Name}] = i
+		anywhere[a.Name] = append(anywhere[a.Name], a.namespace)
 	}
 	parents := map[int]int{}
 	for i := range in.applications {
@@ -52,9 +55,12 @@ func (in *Input) parents() map[int]int {
 		namespace, name, named := strings.Cut(a.parent, "_")
 		if !named {
 			namespace, name = a.namespace, a.parent
+			if all := anywhere[name]; a.tracked && len(all) == 1 {
+				namespace = all[0]
+			}
 		}
 		parent, is := byName[types.NamespacedName{Namespace: namespace, Name: name}]
-		if is && a.owner == nil && namespace == a.namespace && parent != i {
+		if is && a.owner == nil && parent != i {
 			parents[i] = parent
 		}
 	}
@@ -69,8 +75,8 @@ func (in *Input) lineage(i int, parents map[int]int) (found []lineage) {
 		self := a.parent == a.Name || a.parent == a.namespace+"_"+a.Name
 		if in.live && a.tracked && a.parent != "" && !self {
 			found = append(found, lineage{
-				"parent-elsewhere", fmt.Sprintf("It is a part of Application %s, which is not in its namespace.",
-					short(a.parent)), trackingID,
+				"parent-not-there", fmt.Sprintf("It is a part of Application %s, which is not known.", short(a.parent)),
+				trackingID,
 			})
 		}
 		return found

@@ -407,10 +407,10 @@ func waveRules() []Rule {
 			"Nothing, if they are in another namespace or still to come. Otherwise remove the annotation.",
 		},
 		{
-			"parent-elsewhere", Note, "An Application whose parent is not in its namespace",
+			"parent-not-there", Note, "An Application whose parent is not there",
 			"Argo CD's tracking says which Application has made it. If that one was deleted, nobody syncs or orders this one.",
-			"Nothing, if the parent is in another namespace, but stepgate does not order it then. Otherwise delete the " +
-				"annotation " + common.AnnotationKeyAppInstance + ".",
+			"Nothing, if the parent is in a namespace that was not read. Otherwise delete the annotation " +
+				common.AnnotationKeyAppInstance + ".",
 		},
 		{
 			"parent-circle", Warning, "A circle of parents",

@@ -234,6 +234,22 @@ func TestParents(t *testing.T) {
 				of("argocd_root", "api", wave, "20"),
 			}, nil,
 		},
+		"children in other namespaces": {
+			[]*argo.Application{
+				root(), app("team-a", "db", map[string]string{
+					"argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:team-a/db",
+				}, nil), app("team-b", "db", map[string]string{
+					"argocd.argoproj.io/tracking-id": "argocd_root:argoproj.io/Application:team-b/db", wave: "3",
+				}, nil),
+			}, nil,
+		},
+		"a child in another namespace only": {
+			[]*argo.Application{root(), app("team-a", "db", map[string]string{
+				"argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:team-a/db", wave: "3",
+			}, nil)}, []string{
+				`one-step 0 metadata.annotations["stepgate.io/waves"]: All Applications are in wave 3, and there is nothing to put in order.`,
+			},
+		},
 		"a wave that is not there, and one that is none": {
 			[]*argo.Application{
 				root("stepgate.io/pause", "10"), of("root", "db", wave, "-1"), of("root", "api", wave, "late"),
@@ -247,11 +263,11 @@ func TestParents(t *testing.T) {
 		},
 		"no such parent": {
 			[]*argo.Application{of("root", "db")},
-			[]string{"parent-elsewhere 0 " + at + "It is a part of Application root, which is not in its namespace."},
+			[]string{"parent-not-there 0 " + at + "It is a part of Application root, which is not known."},
 		},
 		"a parent of this name in another namespace": {
 			[]*argo.Application{of("team-a_root", "db"), root("stepgate.io/waves", "false")},
-			[]string{"parent-elsewhere 0 " + at + "It is a part of Application team-a_root, which is not in its namespace."},
+			[]string{"parent-not-there 0 " + at + "It is a part of Application team-a_root, which is not known."},
 		},
 		"a label of something else": {[]*argo.Application{app("argocd", "db", nil, map[string]string{"app.kubernetes.io/instance": "postgres"})}, nil},
 		"a copy of an annotation":   {[]*argo.Application{app("argocd", "db", of("root", "api").Annotations, nil)}, nil},

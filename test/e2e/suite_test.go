@@ -197,7 +197,7 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 			KeepsMaxUpdate: m == limited, Keeps: m.keeps(), Waves: m == waving,
 		}
 		if m == waving {
-			o.Registration.Namespaces = append(o.Registration.Namespaces, m.team())
+			o.Namespaces = append(o.Namespaces, m.team())
 		}
 		if s.gates[m], err = installed.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

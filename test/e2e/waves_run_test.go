@@ -155,7 +155,9 @@ func (p *wavesPlayed) rollout() observer.Rollout {
 func (p *wavesPlayed) seen(names map[string]bool) []observer.Observation {
 	all := script.Get(p.recorder.seen(string(p.mode), names))
 	all = append(all, script.Get(p.recorder.seen(p.mode.team(), names))...)
-	slices.SortStableFunc(all, func(a, b observer.Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	slices.SortStableFunc(all, func(a, b observer.Observation) int {
+		return cmp.Compare(a.ResourceVersion, b.ResourceVersion)
+	})
 	return all
 }
 

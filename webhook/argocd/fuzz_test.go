@@ -219,7 +219,8 @@ func checkPin(g *WithT, app, before *Application, pin Pin, object []byte) {
 	after, err := Decode(raw)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(fits(after)).To(BeTrue())
-	g.Expect(Tracking{}.Target(pin.Pinned(app), before)).To(Equal(Tracking{}.Target(after, before)), "what is judged is what is stored")
+	g.Expect(Tracking{}.Target(pin.Pinned(app), before)).To(Equal(Tracking{}.Target(after, before)),
+		"what is judged is what is stored")
 	g.Expect(Tracking{}.Target(after, before).Operation.Pinned).To(BeTrue(), "pinned: %s", raw)
 	g.Expect(after.Operation.Retry.Refresh).To(BeFalse(), "a retry would resolve again")
 	g.Expect(NewPin(after, before, nil).Patches).To(BeEmpty(), "it is idempotent")

@@ -101,7 +101,8 @@ func (t Tracking) deploys(app *argo.Application) (recorded map[string]policy.Rec
 	for i := range app.Status.Resources {
 		r := &app.Status.Resources[i]
 		own := r.Namespace == app.Namespace
-		if r.Group != argo.SchemeGroupVersion.Group || r.Kind != "Application" || !own && !t.reaches(app.Namespace, r.Namespace) {
+		if r.Group != argo.SchemeGroupVersion.Group || r.Kind != "Application" ||
+			!own && !t.reaches(app.Namespace, r.Namespace) {
 			continue
 		}
 		name := policy.MemberName(app.Namespace, r.Namespace, r.Name)

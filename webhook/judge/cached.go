@@ -31,7 +31,7 @@ func (j *Judge) Remembered(w *Write, known KnownSets) (in policy.Input, ok bool)
 		w, set = w.Lent(set), order
 	}
 	s := j.Parser.OfWrite(set, w.Claim())
-	after, _ := j.After(w, set, s)
+	after, _ := j.After(w, s)
 	in = j.Input(w, &set.ApplicationSet, s, after)
 	in.History = j.History(w, &set.ApplicationSet)
 	return in, s.Mode == settings.Enforce

@@ -123,7 +123,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner argocd.Owner, rea
 		return v
 	}
 	w = w.In(set.Namespace).Under(s.Mode)
-	after, problems := j.After(w, set, s)
+	after, problems := j.After(w, s)
 	in := j.Input(w, &set.ApplicationSet, s, after)
 	in.History = j.History(w, &set.ApplicationSet)
 	var err error
@@ -187,7 +187,7 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write) Verdict {
 // After is what the Application of a write comes after, as a member of an ApplicationSet with these Settings, and what is
 // wrong with what it says itself.
 func (j *Judge) After(
-	w *Write, set *argocd.ApplicationSet, s settings.Settings,
+	w *Write, s settings.Settings,
 ) (all settings.After, problems []settings.Problem) {
 	own, problems := j.Parser.OfApplication(w.Object().Namespace, w.App.Metadata.Annotations)
 	return s.After.And(own).And(j.afterOf(w.lender)), problems

@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // fieldManager owns the annotation until Argo CD removes it.
@@ -29,7 +27,6 @@ func NewAnnotation(client client.Writer) *Annotation { return &Annotation{client
 // AskRefresh sets the annotation by server-side apply without force: it writes that one field only, and conflicts with
 // a hard refresh that is under way. An Application that is gone is not created: it is Invalid without a spec.
 func (a *Annotation) AskRefresh(ctx context.Context, name types.NamespacedName) error {
-	name = argocd.ObjectName(name)
 	patch, err := json.Marshal(map[string]any{
 		"apiVersion": argo.SchemeGroupVersion.String(), "kind": "Application",
 		"metadata": map[string]any{
@@ -74,7 +71,6 @@ func (a *Annotation) change(ctx context.Context, name types.NamespacedName, from
 	if err != nil {
 		return err
 	}
-	name = argocd.ObjectName(name)
 	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 	return a.client.Patch(ctx, app, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fieldManager))
 }

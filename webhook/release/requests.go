@@ -86,7 +86,7 @@ func (q *Requests) AfterRefusal(w *judge.Write, v judge.Verdict) {
 		return
 	}
 	for _, c := range q.few(set, needed, owned) {
-		q.refresh.Ask(c.app, c.why, c.comparedAt, c.wait(q.clock.Now()))
+		q.refresh.Ask(argocd.ObjectName(c.app), c.why, c.comparedAt, c.wait(q.clock.Now()))
 	}
 }
 
@@ -135,12 +135,12 @@ func (q *Requests) ask(set, app types.NamespacedName, why string, comparedAt tim
 	q.forget()
 	q.lately = append(q.lately, lately{set, app, comparedAt, q.clock.Now()})
 	q.mu.Unlock()
-	q.refresh.Ask(app, why, comparedAt, 0)
+	q.refresh.Ask(argocd.ObjectName(app), why, comparedAt, 0)
 }
 
 // askAgain makes Argo CD notice a request that it has overlooked.
 func (q *Requests) askAgain(app types.NamespacedName, comparedAt time.Time) {
-	q.refresh.AskAgain(app, comparedAt)
+	q.refresh.AskAgain(argocd.ObjectName(app), comparedAt)
 }
 
 // forget forgets what was asked for long ago. The caller holds the lock.
