@@ -34,8 +34,8 @@ const (
 	slowTick = 5 * time.Second
 )
 
-// watch calls each with what the watches of namespaces know, at first and after every change, until each returns true or ctx is done.
-// It also calls it every tick; where that is 0, from time to time.
+// watch calls each with what the watches of namespaces know, at first and after every change, until each returns true or
+// ctx is done. It also calls it every tick; where that is 0, from time to time.
 func (r *rollouts) watch(
 	ctx context.Context, namespaces []string, gate installed, tick time.Duration,
 	each func(known *cluster.Cache, changed bool) (end bool, err error),

@@ -126,7 +126,7 @@ func (w Watched) Owned(owner types.UID) []*argocd.Projection {
 			all = append(all, p)
 		}
 	}
-	all = cluster.Members(w, all)
+	all = cluster.Members(w, owner, all)
 	for _, object := range w.Cluster.Sets {
 		set := argocd.NewApplicationSet(object)
 		if !set.Lends(owner) {

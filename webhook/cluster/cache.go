@@ -287,15 +287,18 @@ func (c *Cache) owned(owner types.UID) []*argocd.Projection {
 			}
 		}
 	}
-	return Members(c, known)
+	return Members(c, owner, known)
 }
 
-// Members are those of Applications that what orders them has as members, as known (policy.ApplicationSet's Has); all if
-// nothing does any more. What is given is not used any more.
+// Members are those of the Applications of an owner that it has as members, as known (policy.ApplicationSet's Has); all if
+// there is no such order any more. What is given is not used any more.
 func Members(known interface {
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
-}, apps []*argocd.Projection,
+}, owner types.UID, apps []*argocd.Projection,
 ) []*argocd.Projection {
+	if !argocd.IsOrder(owner) {
+		return apps
+	}
 	return slices.DeleteFunc(apps, func(p *argocd.Projection) bool {
 		if p.Object().Namespace == p.Namespace {
 			return false

@@ -186,9 +186,7 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write) Verdict {
 
 // After is what the Application of a write comes after, as a member of an ApplicationSet with these Settings, and what is
 // wrong with what it says itself.
-func (j *Judge) After(
-	w *Write, s settings.Settings,
-) (all settings.After, problems []settings.Problem) {
+func (j *Judge) After(w *Write, s settings.Settings) (all settings.After, problems []settings.Problem) {
 	own, problems := j.Parser.OfApplication(w.Object().Namespace, w.App.Metadata.Annotations)
 	return s.After.And(own).And(j.afterOf(w.lender)), problems
 }

@@ -139,7 +139,10 @@ func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluste
 
 // Owned implements KnownSets.
 func (o *Objects) Owned(owner types.UID) []*argocd.Projection {
-	all := cluster.Members(o, slices.Clone(o.owned[owner]))
+	if !argocd.IsOrder(owner) {
+		return o.owned[owner]
+	}
+	all := cluster.Members(o, owner, slices.Clone(o.owned[owner]))
 	for _, name := range o.lenders[owner] {
 		if set := o.sets[name]; set.Lends(owner) {
 			for _, p := range o.owned[types.UID(set.UID)] {

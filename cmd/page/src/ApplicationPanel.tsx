@@ -4,7 +4,7 @@ import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
 import { useSeldom } from "./seldom";
 import { useAsked, useSource } from "./source";
-import { placeOf, wordFor } from "./words";
+import { objectOf, placeOf, wordFor } from "./words";
 import type { Detail, Rollout, Step } from "./wire";
 
 interface Props {
@@ -27,7 +27,8 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
   const a = step?.applications?.find((application) => application.name === name);
   const now = said[name];
   const key = JSON.stringify([name, now, a?.health, a?.sync, a?.runs, step?.conditions, step && notDone(rollout, step)]);
-  const asked = useAsked(() => source.explain(rollout.namespace, name), useSeldom(key, explainEvery));
+  const [namespace, own] = objectOf(rollout.namespace, name);
+  const asked = useAsked(() => source.explain(namespace, own), useSeldom(key, explainEvery));
   return (
     <Dialog kind="panel" title={<Text>{name}</Text>} close={close}>
       <div className="sg-dialog-body">
@@ -47,7 +48,7 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
           <p className="sg-note"><Sign name="warning" /><span>The ApplicationSet controller <Text>{a.differs}</Text></span></p>
         )}
         {argocd && (
-          <p><a href={`${argocd}/applications/${encodeURIComponent(rollout.namespace)}/${encodeURIComponent(name)}`} target="_blank" rel="noreferrer">
+          <p><a href={`${argocd}/applications/${encodeURIComponent(namespace)}/${encodeURIComponent(own)}`} target="_blank" rel="noreferrer">
             Open it in Argo CD
           </a></p>
         )}

@@ -147,3 +147,10 @@ export function duration(milliseconds: number): string {
   const days = Math.floor(hours / 24);
   return hours % 24 && days < 7 ? `${days}d${hours % 24}h` : `${days}d`;
 }
+
+// objectOf is the namespace and the name of an Application: one that is in another namespace than what orders it is called
+// NAMESPACE/NAME there.
+export function objectOf(namespace: string, name: string): [string, string] {
+  const at = name.indexOf("/");
+  return at < 0 ? [namespace, name] : [name.slice(0, at), name.slice(at + 1)];
+}
