@@ -20,6 +20,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/cluster"
 )
 
@@ -40,11 +41,6 @@ func (r *rollouts) watch(
 	ctx context.Context, namespaces []string, gate installed, tick time.Duration,
 	each func(known *cluster.Cache, changed bool) (end bool, err error),
 ) error {
-	for _, namespace := range namespaces {
-		if err := r.mayWatch(ctx, namespace); err != nil {
-			return err
-		}
-	}
 	known, err := kube.Watched(r.clients.Config, namespaces, gate.projects)
 	if err != nil {
 		return err
@@ -89,28 +85,35 @@ func (r *rollouts) watch(
 }
 
 // namespaces are those in which the members are of one ApplicationSet or parent of a namespace, or of all; an empty one
-// stands for all.
-func (r *rollouts) namespaces(ctx context.Context, namespace string, name *types.NamespacedName) ([]string, error) {
-	if namespace == "" {
-		return []string{""}, nil
+// stands for all. It is an error if the user may not watch one of them.
+func (r *rollouts) namespaces(
+	ctx context.Context, namespace string, name *types.NamespacedName,
+) (all []string, err error) {
+	if err := r.mayWatch(ctx, namespace); err != nil || namespace == "" {
+		return []string{namespace}, err
 	}
-	if name != nil {
-		set, err := r.live.ApplicationSet(ctx, *name)
-		if err != nil || set == nil {
-			return []string{namespace}, err
+	var sets []*argocd.ApplicationSet
+	if name == nil {
+		known, err := r.reader.All(ctx, namespace)
+		if err != nil {
+			return nil, err
 		}
-		return set.Namespaces(), nil
-	}
-	known, err := r.reader.All(ctx, namespace)
-	if err != nil {
+		sets = known.Sets()
+	} else if set, err := r.live.ApplicationSet(ctx, *name); err != nil {
 		return nil, err
+	} else if set != nil {
+		sets = append(sets, set)
 	}
-	all := []string{namespace}
-	for _, set := range known.Sets() {
+	all = []string{namespace}
+	for _, set := range sets {
 		for _, other := range set.Namespaces() {
-			if !slices.Contains(all, other) {
-				all = append(all, other)
+			if slices.Contains(all, other) {
+				continue
 			}
+			if err := r.mayWatch(ctx, other); err != nil {
+				return nil, err
+			}
+			all = append(all, other)
 		}
 	}
 	return all, nil
