@@ -4,10 +4,12 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
@@ -26,20 +29,23 @@ import (
 const MutateApplicationSetPath = "/mutate-applicationset"
 
 // Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever
-// writes an annotation that stepgate cannot read, or an Application that comes after what does not exist. It admits everything, in every mode, and changes only the annotations
-// ApprovedByAnnotation and PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not
-// say who set it.
+// writes an annotation that stepgate cannot read, or an Application that comes after what does not exist. It admits
+// everything, in every mode, and changes only the annotations ApprovedByAnnotation and PausedByAnnotation. Without it,
+// approvals are refused (ApprovalCheck), and a pause does not say who set it.
 type Stamper struct {
-	clock  clock.PassiveClock
-	parser *settings.Parser
-	known  judge.KnownSets
-	actor  string
+	clock    clock.PassiveClock
+	parser   *settings.Parser
+	tracking argocd.Tracking
+	known    judge.KnownSets
+	actor    string
 }
 
 // NewStamper returns a Stamper that warns as an installation with this configuration reads annotations. known tells
 // whether there is what they name, and actor is the account that writes for users of Argo CD; empty if none does.
 func NewStamper(config settings.Config, known judge.KnownSets, actor string, clock clock.PassiveClock) *Stamper {
-	return &Stamper{clock: clock, parser: settings.NewParser(config, clock), known: known, actor: actor}
+	return &Stamper{
+		clock: clock, parser: settings.NewParser(config, clock), tracking: config.Tracking, known: known, actor: actor,
+	}
 }
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
@@ -109,6 +115,13 @@ func (s *Stamper) ofApplication(req admissionv1.AdmissionRequest) []settings.Pro
 		}
 	}
 	own, problems := s.parser.OfApplication(set.Namespace, app.Metadata.Annotations)
+	if first, other, two := s.tracking.Rivals(app); two && owners.OwnerReferences == nil {
+		if known, _ := s.known.Set(other); known != nil {
+			problems = append(problems, settings.Problem{Annotation: common.AnnotationKeyAppInstance, Text: fmt.Sprintf(
+				"of %s, and the label %s of %s, which has waves, too: these do not count here",
+				policy.Called(first.String()), common.LabelKeyAppInstance, policy.Called(other.String()))})
+		}
+	}
 	return append(problems, judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, app.Metadata.Name), own)...)
 }
 

@@ -76,8 +76,12 @@ func TestWhoeverWritesAfterOnAnApplicationIsTold(t *testing.T) {
 func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
 	c := scenario.Waves("1:dev=Healthy@b")
 	parent := c.Apps[1]
+	another := parent.DeepCopy()
+	another.Name = "other"
+	c.Apps = append(c.Apps, another)
 	for name, tc := range map[string]struct {
 		annotations map[string]string
+		labels      map[string]string
 		off         bool
 		want        []string
 		patches     int
@@ -110,6 +114,20 @@ func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
 			annotations: map[string]string{"argocd.argoproj.io/sync-wave": "ten"},
 			want:        []string{`stepgate: annotation argocd.argoproj.io/sync-wave is no number, and Argo CD counts it as 0: "ten"`},
 		},
+		"two parents, of which one has waves": {
+			annotations: map[string]string{
+				"argocd.argoproj.io/sync-wave": "1", "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/platform",
+			},
+			labels: map[string]string{"app.kubernetes.io/instance": "other"},
+			want: []string{"stepgate: annotation argocd.argoproj.io/tracking-id is of Application argocd/root, and the label " +
+				"app.kubernetes.io/instance of Application argocd/other, which has waves, too: these do not count here"},
+		},
+		"two parents, of which none has": {
+			annotations: map[string]string{
+				"argocd.argoproj.io/sync-wave": "1", "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/platform",
+			},
+			labels: map[string]string{"app.kubernetes.io/instance": "chart"},
+		},
 		"no wave": {annotations: map[string]string{settings.WavesAnnotation: "true", settings.PauseAnnotation: "last"}, patches: 1, want: []string{"stepgate: annotation stepgate.io/pause is not valid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +135,7 @@ func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
 			config := settings.Config{Mode: settings.Enforce, Waves: !tc.off}
 			stamper := NewStamper(config, scenario.Watched{Cluster: c}, reporterAccount, scenario.AtNoon)
 			app := parent.DeepCopy()
-			app.Annotations = tc.annotations
+			app.Annotations, app.Labels = tc.annotations, tc.labels
 			req := (&scenario.Attempt{Before: parent, After: app, User: "alice"}).Request()
 			resp := stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 			g.Expect(resp.Allowed).To(BeTrue())

@@ -80,7 +80,7 @@ func (f *Facts) waves(r *Installation) Check {
 	case r.Flags == nil:
 		return r.unsettled(name)
 	}
-	var wrong, elsewhere, commands []string
+	var wrong, lost, commands []string
 	for _, result := range f.Lint.Check(lint.Options{
 		Clock: settings.At(f.Now), ProgressiveSyncs: true, Installation: &r.Flags.Gate,
 	}).ApplicationSets {
@@ -91,18 +91,18 @@ func (f *Facts) waves(r *Installation) Check {
 			text := fmt.Sprintf("%s %s/%s: %s", cmp.Or(result.Kind, "ApplicationSet"), result.Namespace, result.Name,
 				found.Message)
 			if found.Severity < lint.Warning {
-				elsewhere = append(elsewhere, text)
+				lost = append(lost, text)
 				continue
 			}
 			wrong, commands = append(wrong, text), append(commands, "stepgate lint -n "+result.Namespace)
 		}
 	}
-	return r.wavesFound(name, sets, parents, wrong, elsewhere, slices.Compact(slices.Sorted(slices.Values(commands))))
+	return r.wavesFound(name, sets, parents, wrong, lost, slices.Compact(slices.Sorted(slices.Values(commands))))
 }
 
-// wavesFound words what was found. elsewhere are children of parents that are not in their namespace.
+// wavesFound words what was found. lost are children of parents that are not known.
 func (r *Installation) wavesFound(
-	name string, sets int, parents []*argocd.ApplicationSet, wrong, elsewhere, commands []string,
+	name string, sets int, parents []*argocd.ApplicationSet, wrong, lost, commands []string,
 ) (c Check) {
 	switch {
 	case len(parents) > 0 && !r.Flags.Gate.Waves:
@@ -119,6 +119,6 @@ func (r *Installation) wavesFound(
 		c = ok(name, "Sync waves order %s, and the children of %s.", count(sets, "ApplicationSet", "ApplicationSets"),
 			count(len(parents), "Application", "Applications"))
 	}
-	c.Details = slices.Concat(c.Details, wrong, elsewhere)
+	c.Details = slices.Concat(c.Details, wrong, lost)
 	return c
 }

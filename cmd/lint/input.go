@@ -38,6 +38,8 @@ type owned struct {
 	// parent is the one that Argo CD's tracking names, and tracked says that an annotation does.
 	parent  string
 	tracked bool
+	// rival is another one, which the label names.
+	rival string
 	// declares are the annotations of stepgate of one that has waves.
 	declares map[string]string
 	// orphan says that it has no owner at all.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/argoproj/argo-cd/v3/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,9 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 		}, namespace: meta.Namespace, orphan: len(meta.OwnerReferences) == 0, declares: declares(meta),
 	}
 	o.parent, o.tracked = parentOf(meta)
+	if label := meta.Labels[common.LabelKeyAppInstance]; o.tracked && label != o.parent {
+		o.rival = label
+	}
 	if owner := metav1.GetControllerOf(meta); owner != nil && owner.Kind == "ApplicationSet" {
 		o.owner = owner
 	}
@@ -57,7 +61,7 @@ func (in *Input) Link() {
 	for _, s := range in.Subjects {
 		byName[s.Set.Name] = append(byName[s.Set.Name], s)
 	}
-	parents := in.parents()
+	parents, rivals := in.parents()
 	children := map[int][]Application{}
 	for i := range in.applications {
 		if parent, is := parents[i]; is {
@@ -71,7 +75,7 @@ func (in *Input) Link() {
 			continue
 		}
 		if a.owner == nil && !in.Partial {
-			lineage := in.lineage(i, parents)
+			lineage := in.lineage(i, parents, rivals)
 			if a.After != "" || a.declares != nil || len(lineage) > 0 {
 				s := a.subject(in.live)
 				s.children, s.lineage = children[i], lineage

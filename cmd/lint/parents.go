@@ -38,39 +38,59 @@ func parentOf(meta *metav1.ObjectMeta) (name string, tracked bool) {
 	return meta.Labels[common.LabelKeyAppInstance], false
 }
 
-// parents are the parents of the Applications, by their index. Those that are not there are left out. An Application may be
-// a part of itself, which makes it nobody's child. In which namespace Argo CD runs is not known: a parent that is named
-// without one is that of the same namespace, or else the only one of the name.
-func (in *Input) parents() map[int]int {
+// parents are the parents of the Applications, by their index, and rivals others that have waves, and that only a label
+// names. Those that are not there are left out. An Application may be a part of itself, which makes it nobody's child. In
+// which namespace Argo CD runs is not known: a parent that is named without one is that of the same namespace, or else
+// the only one of the name.
+func (in *Input) parents() (parents, rivals map[int]int) {
 	byName, anywhere := map[types.NamespacedName]int{}, map[string][]string{}
 	for i := range in.applications {
 		a := &in.applications[i]
 		byName[types.NamespacedName{Namespace: a.namespace, Name: a.Name}] = i
 		anywhere[a.Name] = append(anywhere[a.Name], a.namespace)
 	}
-	parents := map[int]int{}
-	for i := range in.applications {
+	find := func(i int, instance string) (parent int, is bool) {
 		a := &in.applications[i]
 		// As InstanceName of argo-cd v3.5.7, pkg/apis/application/v1alpha1: NAMESPACE_NAME, or the name alone.
-		namespace, name, named := strings.Cut(a.parent, "_")
+		namespace, name, named := strings.Cut(instance, "_")
 		if !named {
-			namespace, name = a.namespace, a.parent
+			namespace, name = a.namespace, instance
 			if all := anywhere[name]; a.tracked && len(all) == 1 {
 				namespace = all[0]
 			}
 		}
-		parent, is := byName[types.NamespacedName{Namespace: namespace, Name: name}]
-		if is && a.owner == nil && parent != i {
+		parent, is = byName[types.NamespacedName{Namespace: namespace, Name: name}]
+		return parent, is && a.owner == nil && parent != i
+	}
+	parents, rivals = map[int]int{}, map[int]int{}
+	for i := range in.applications {
+		if parent, is := find(i, in.applications[i].parent); is {
 			parents[i] = parent
 		}
+		if rival, is := find(i, in.applications[i].rival); is && in.applications[rival].hasWaves() {
+			rivals[i] = rival
+		}
 	}
-	return parents
+	return parents, rivals
+}
+
+// hasWaves reports whether an Application gives its children an order.
+func (o *owned) hasWaves() bool {
+	text, has := o.declares[settings.WavesAnnotation]
+	return has && strings.TrimSpace(text) != "false"
 }
 
 // lineage looks at the parents of an Application.
-func (in *Input) lineage(i int, parents map[int]int) (found []lineage) {
+func (in *Input) lineage(i int, parents, rivals map[int]int) (found []lineage) {
 	a := &in.applications[i]
 	parent, is := parents[i]
+	if rival, two := rivals[i]; is && two && rival != parent {
+		found = append(found, lineage{
+			"two-parents", fmt.Sprintf("It is a part of %s, and its label %s names %s, which has waves: "+
+				"these do not count here.", short(in.applications[parent].Name), common.LabelKeyAppInstance,
+				short(in.applications[rival].Name)), trackingID,
+		})
+	}
 	if !is {
 		self := a.parent == a.Name || a.parent == a.namespace+"_"+a.Name
 		if in.live && a.tracked && a.parent != "" && !self {
@@ -84,16 +104,16 @@ func (in *Input) lineage(i int, parents map[int]int) (found []lineage) {
 	way := []string{in.applications[parent].Name}
 	for len(way) <= len(parents) {
 		if parent, is = parents[parent]; !is {
-			return nil
+			return found
 		}
 		if way = append(way, in.applications[parent].Name); parent == i {
-			return []lineage{{
+			return append(found, lineage{
 				"parent-circle", fmt.Sprintf("It is a part of %s: a circle.",
 					short2(strings.Join(way, ", which is a part of "))), trackingID,
-			}}
+			})
 		}
 	}
-	return nil // it is below a circle, and not in it
+	return found // it is below a circle, and not in it
 }
 
 // declares are the annotations of stepgate of an Application that has waves, or a limit of them; nil if it has none.

@@ -404,13 +404,18 @@ func waveRules() []Rule {
 		{
 			"waves-without-children", Warning, "Waves of an Application that has no Applications",
 			"A parent Application has the waves of the Applications that it makes, by Argo CD's tracking.",
-			"Nothing, if they are in another namespace or still to come. Otherwise remove the annotation.",
+			"Nothing, if they are still to come, or in a namespace that was not read. Otherwise remove the annotation.",
 		},
 		{
 			"parent-not-there", Note, "An Application whose parent is not there",
 			"Argo CD's tracking says which Application has made it. If that one was deleted, nobody syncs or orders this one.",
 			"Nothing, if the parent is in a namespace that was not read. Otherwise delete the annotation " +
 				common.AnnotationKeyAppInstance + ".",
+		},
+		{
+			"two-parents", Warning, "An Application that two parents have",
+			"Argo CD's tracking annotation names one parent, and the label another one. The annotation counts.",
+			"Remove the label, or have only one of the two make the Application.",
 		},
 		{
 			"parent-circle", Warning, "A circle of parents",

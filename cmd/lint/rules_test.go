@@ -625,7 +625,7 @@ func TestRules(t *testing.T) {
 // them.
 var liveOnly = []string{
 	"progressive-syncs-off", "orphans-block", "excluded-unknown", "track-label-missing", "waves-without-children",
-	"parent-not-there", "parent-circle",
+	"parent-not-there", "parent-circle", "two-parents",
 }
 
 // Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.

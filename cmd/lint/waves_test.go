@@ -269,6 +269,18 @@ func TestParents(t *testing.T) {
 			[]*argo.Application{of("team-a_root", "db"), root("stepgate.io/waves", "false")},
 			[]string{"parent-not-there 0 " + at + "It is a part of Application team-a_root, which is not known."},
 		},
+		"two parents": {
+			[]*argo.Application{
+				root(), app("argocd", "other", map[string]string{waves: "true"}, nil),
+				of("root", "db", wave, "3"), of("root", "api"),
+				app("argocd", "web", of("root", "web").Annotations, map[string]string{"app.kubernetes.io/instance": "other"}),
+				app("argocd", "dns", of("other", "dns").Annotations, map[string]string{"app.kubernetes.io/instance": "other"}),
+				app("argocd", "log", of("other", "log", wave, "2").Annotations,
+					map[string]string{"app.kubernetes.io/instance": "db"}),
+			}, []string{
+				"two-parents 0 " + at + "It is a part of root, and its label app.kubernetes.io/instance names other, which has waves: these do not count here.",
+			},
+		},
 		"a label of something else": {[]*argo.Application{app("argocd", "db", nil, map[string]string{"app.kubernetes.io/instance": "postgres"})}, nil},
 		"a copy of an annotation":   {[]*argo.Application{app("argocd", "db", of("root", "api").Annotations, nil)}, nil},
 		"a part of itself":          {[]*argo.Application{of("root", "root")}, nil},

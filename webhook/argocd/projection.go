@@ -156,8 +156,7 @@ func (t Tracking) OwnerOf(app metav1.Object) (uid types.UID, set types.Namespace
 	if parent.Name == "" {
 		return "", types.NamespacedName{}
 	}
-	return UIDOfParent(parent.Namespace, parent.Name),
-		types.NamespacedName{Namespace: parent.Namespace, Name: policy.NameOfParent(parent.Name)}
+	return UIDOfParent(parent.Namespace, parent.Name), orderOf(parent)
 }
 
 // Controlled reports whether an ApplicationSet controls the Application.

@@ -134,14 +134,26 @@ type Owner struct {
 // Parent is the name of the parent whose order it is, if it is one.
 func (o Owner) Parent() (application string, is bool) { return policy.ParentNamed(o.Name) }
 
+// Rivals are the orders of two parents of an Application: its tracking annotation names the first one, which counts, and
+// its label another one. ok is false where it has no two.
+func (t Tracking) Rivals(a *Application) (first, other types.NamespacedName, ok bool) {
+	m := &a.Metadata
+	text := m.Annotations.Text(common.AnnotationKeyAppInstance)
+	annotated := t.parentOf("Application", m.Namespace, m.Name, nil, text)
+	labelled := t.parentOf("Application", m.Namespace, m.Name, m.Labels, "")
+	return orderOf(annotated), orderOf(labelled), annotated.Name != "" && labelled.Name != "" && annotated != labelled
+}
+
+// orderOf is the name of the order that a parent may give.
+func orderOf(parent types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: parent.Namespace, Name: policy.NameOfParent(parent.Name)}
+}
+
 // parent is the order that the parent of an Application may give, if it has one.
 func (t Tracking) parent(a *Application) (o Owner, has bool) {
 	m := &a.Metadata
 	p := t.parentOf("Application", m.Namespace, m.Name, m.Labels, m.Annotations.Text(common.AnnotationKeyAppInstance))
-	return Owner{
-		NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: policy.NameOfParent(p.Name)},
-		UID:            UIDOfParent(p.Namespace, p.Name),
-	}, p.Name != ""
+	return Owner{NamespacedName: orderOf(p), UID: UIDOfParent(p.Namespace, p.Name)}, p.Name != ""
 }
 
 // outOfSyncSince reports whether a comparison after the end of the last operation found it OutOfSync.
