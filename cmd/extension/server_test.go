@@ -49,6 +49,7 @@ type world struct {
 	apps     map[types.NamespacedName]*argocd.Projection
 	objects  client.WithWatch
 	unlisted bool
+	waves    bool
 	token    string
 	presence settings.Presence
 	log      func() (*ledger.Log, error)
@@ -65,6 +66,7 @@ func config() settings.Config {
 func (w *world) config() settings.Config {
 	c := config()
 	c.Presence = func(string) settings.Presence { return w.presence }
+	c.Waves = w.waves
 	return c
 }
 

@@ -59,3 +59,42 @@ func TestWaves(t *testing.T) {
 	g.Expect(done(t, handler, approve).OK).To(BeTrue())
 	g.Expect(w.annotations(t)).To(HaveKeyWithValue(settings.ApprovedAnnotation, "0@"+guestbook.NewCommit))
 }
+
+// TestChildrenOfAParent are shown in their waves, and Argo CD's UI pauses no parent.
+func TestChildrenOfAParent(t *testing.T) {
+	g := NewWithT(t)
+	w := newGated(t)
+	w.waves = true
+	set := &argo.ApplicationSet{}
+	g.Expect(w.objects.Get(t.Context(), types.NamespacedName{Namespace: "argocd", Name: "guestbook"}, set)).To(Succeed())
+	parent := guestbook.Application(set, "parent")
+	parent.Name, parent.UID, parent.OwnerReferences = "platform", "platform", nil
+	parent.Annotations = map[string]string{argocd.WavesAnnotation: "true"}
+	apps := []*argo.Application{parent}
+	for env, wave := range map[string]string{"dev": "-1", "qa": "0", "prod": "20"} {
+		app := &argo.Application{}
+		name := types.NamespacedName{Namespace: "argocd", Name: "engineering-" + env + "-guestbook"}
+		g.Expect(w.objects.Get(t.Context(), name, app)).To(Succeed())
+		app.OwnerReferences = nil
+		app.Annotations = map[string]string{
+			"argocd.argoproj.io/sync-wave":   wave,
+			"argocd.argoproj.io/tracking-id": "platform:argoproj.io/Application:argocd/" + app.Name,
+		}
+		g.Expect(w.objects.Update(t.Context(), app)).To(Succeed())
+		w.apps[name] = argocd.NewProjection(app)
+		apps = append(apps, app)
+	}
+	w.Snapshot = rollout.NewSnapshot()
+	w.Add(set, apps...)
+	handler := w.handler()
+
+	s := read[Status](t, handler, "/api/v1/status", "prod")
+	g.Expect([]any{s.Step, s.Wave, s.Rollout.Steps, s.Rollout.Name}).To(Equal([]any{3, ptr.To(20), 3, "waves/platform"}))
+	g.Expect(s.Said.Text).To(HavePrefix("waits for engineering-dev-guestbook"))
+	x := read[dashboard.Explained](t, handler, "/api/v1/explanation", "prod")
+	g.Expect([]any{x.Explanation.Step, x.Explanation.Wave}).To(Equal([]any{3, ptr.To(20)}))
+	g.Expect(x.Lines).To(ContainElement(ContainSubstring("argocd/platform, wave 20 (3 of 3)")))
+	paused := dashboard.Action{Verb: dashboard.Pause, Namespace: "argocd", Name: "waves/platform", Wave: ptr.To(20)}
+	refused := post(t, handler, paused, acting())
+	g.Expect(refused.Body.String()).To(ContainSubstring("stepgate pause platform -n argocd"))
+}
