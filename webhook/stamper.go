@@ -33,18 +33,18 @@ const MutateApplicationSetPath = "/mutate-applicationset"
 // everything, in every mode, and changes only the annotations ApprovedByAnnotation and PausedByAnnotation. Without it,
 // approvals are refused (ApprovalCheck), and a pause does not say who set it.
 type Stamper struct {
-	clock    clock.PassiveClock
-	parser   *settings.Parser
-	tracking argocd.Tracking
-	known    judge.KnownSets
-	actor    string
+	clock  clock.PassiveClock
+	config settings.Config
+	parser *settings.Parser
+	known  judge.KnownSets
+	actor  string
 }
 
 // NewStamper returns a Stamper that warns as an installation with this configuration reads annotations. known tells
 // whether there is what they name, and actor is the account that writes for users of Argo CD; empty if none does.
 func NewStamper(config settings.Config, known judge.KnownSets, actor string, clock clock.PassiveClock) *Stamper {
 	return &Stamper{
-		clock: clock, parser: settings.NewParser(config, clock), tracking: config.Tracking, known: known, actor: actor,
+		clock: clock, config: config, parser: settings.NewParser(config, clock), known: known, actor: actor,
 	}
 }
 
@@ -115,14 +115,31 @@ func (s *Stamper) ofApplication(req admissionv1.AdmissionRequest) []settings.Pro
 		}
 	}
 	own, problems := s.parser.OfApplication(set.Namespace, app.Metadata.Annotations)
-	if first, other, two := s.tracking.Rivals(app); two && owners.OwnerReferences == nil {
-		if known, _ := s.known.Set(other); known != nil {
-			problems = append(problems, settings.Problem{Annotation: common.AnnotationKeyAppInstance, Text: fmt.Sprintf(
-				"of %s, and the label %s of %s, which has waves, too: these do not count here",
-				policy.Called(first.String()), common.LabelKeyAppInstance, policy.Called(other.String()))})
-		}
+	if owners.OwnerReferences == nil && s.config.Waves {
+		problems = append(problems, s.ofParents(app)...)
 	}
 	return append(problems, judge.AfterProblems(s.parser, s.known, judge.FollowerOf(set, app.Metadata.Name), own)...)
+}
+
+// ofParents is what is wrong with the parents that an Application has by Argo CD's tracking.
+func (s *Stamper) ofParents(app *argocd.Application) (problems []settings.Problem) {
+	named, other := s.config.Tracking.Parents(app)
+	if named.Name == "" {
+		return nil
+	}
+	tell := func(text string) {
+		problems = append(problems, settings.Problem{
+			Annotation: common.AnnotationKeyAppInstance, Text: policy.ClientText(text),
+		})
+	}
+	if s.known.Application(named) == nil {
+		tell("of Application " + named.String() + ", which does not exist: nobody orders this one")
+	}
+	if p := s.known.Application(other); p != nil && p.Waves != nil && other != named {
+		tell(fmt.Sprintf("of Application %s, and the label %s of %s, which has waves: these do not count here", named,
+			common.LabelKeyAppInstance, other))
+	}
+	return problems
 }
 
 // warned admits a write, and tells whoever makes it of problems.

@@ -119,14 +119,18 @@ func TestWhoeverWritesWavesOnAParentIsTold(t *testing.T) {
 				"argocd.argoproj.io/sync-wave": "1", "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/platform",
 			},
 			labels: map[string]string{"app.kubernetes.io/instance": "other"},
-			want: []string{"stepgate: annotation argocd.argoproj.io/tracking-id is of Application argocd/root, and the label " +
-				"app.kubernetes.io/instance of Application argocd/other, which has waves, too: these do not count here"},
-		},
-		"two parents, of which none has": {
-			annotations: map[string]string{
-				"argocd.argoproj.io/sync-wave": "1", "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/platform",
+			want: []string{
+				"stepgate: annotation argocd.argoproj.io/tracking-id is of Application argocd/root, which does not exist: nobody orders this one",
+				"stepgate: annotation argocd.argoproj.io/tracking-id is of Application argocd/root, and the label " +
+					"app.kubernetes.io/instance of argocd/other, which has waves: these do not count here",
 			},
-			labels: map[string]string{"app.kubernetes.io/instance": "chart"},
+		},
+		"a parent, and the label of a chart": {
+			annotations: map[string]string{"argocd.argoproj.io/tracking-id": "other:argoproj.io/Application:argocd/platform"},
+			labels:      map[string]string{"app.kubernetes.io/instance": "chart"},
+		},
+		"a parent that does not exist, where nobody orders": {
+			annotations: map[string]string{"argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/platform"}, off: true,
 		},
 		"no wave": {annotations: map[string]string{settings.WavesAnnotation: "true", settings.PauseAnnotation: "last"}, patches: 1, want: []string{"stepgate: annotation stepgate.io/pause is not valid"}},
 	} {

@@ -134,14 +134,13 @@ type Owner struct {
 // Parent is the name of the parent whose order it is, if it is one.
 func (o Owner) Parent() (application string, is bool) { return policy.ParentNamed(o.Name) }
 
-// Rivals are the orders of two parents of an Application: its tracking annotation names the first one, which counts, and
-// its label another one. ok is false where it has no two.
-func (t Tracking) Rivals(a *Application) (first, other types.NamespacedName, ok bool) {
+// Parents are the parents that the tracking annotation of an Application names, which counts, and that its label names.
+// Either is empty if there is none.
+func (t Tracking) Parents(a *Application) (annotated, labelled types.NamespacedName) {
 	m := &a.Metadata
 	text := m.Annotations.Text(common.AnnotationKeyAppInstance)
-	annotated := t.parentOf("Application", m.Namespace, m.Name, nil, text)
-	labelled := t.parentOf("Application", m.Namespace, m.Name, m.Labels, "")
-	return orderOf(annotated), orderOf(labelled), annotated.Name != "" && labelled.Name != "" && annotated != labelled
+	return t.parentOf("Application", m.Namespace, m.Name, nil, text),
+		t.parentOf("Application", m.Namespace, m.Name, m.Labels, "")
 }
 
 // orderOf is the name of the order that a parent may give.

@@ -222,8 +222,9 @@ matchConditions:
 {{/* CEL for: an annotation of stepgate is new, has changed or is gone; of an Application, one that it may have of its own. */}}
 {{- define "stepgate.anyAnnotationChanged" -}}
 {{- if .Values.waves.enabled -}}
-(has(object.metadata.annotations) && ['argocd.argoproj.io/sync-wave'].exists(k, k in object.metadata.annotations
-&& !object.metadata.annotations[k].matches('^[+-]?[0-9]+$') && {{ include "stepgate.annotationChanged" . }})) ||
+(has(object.metadata.annotations) && ['argocd.argoproj.io/sync-wave', 'argocd.argoproj.io/tracking-id'].exists(k,
+k in object.metadata.annotations && !object.metadata.annotations[k].matches('^[+-]?[0-9]+$')
+&& {{ include "stepgate.annotationChanged" . }})) ||
 {{ else -}}
 request.resource.resource == 'applications'
 ? has(object.metadata.annotations) && ['stepgate.io/after', 'stepgate.io/waves'].exists(k, k in object.metadata.annotations
