@@ -129,7 +129,8 @@ func (dep *Dependency) inTrack(in *Input) []*Application {
 
 // isTarget reports whether an Application is the target: nothing waits for itself.
 func (dep *Dependency) isTarget(in Input, a *Application) bool {
-	return MemberName(in.ApplicationSet.Namespace, dep.Namespace, a.Name) == in.Target.Name
+	namespace, name := ObjectOf(dep.Namespace, a.Name)
+	return MemberName(in.ApplicationSet.Namespace, namespace, name) == in.Target.Name
 }
 
 // ofSet says what of the ApplicationSet itself, which has these members in the track of the target, is not done. One
@@ -138,21 +139,26 @@ func (dep *Dependency) ofSet(in Input, members []*Application) (found []Blocker)
 	set := dep.Set
 	switch {
 	case set.Deleting:
-		return []Blocker{notFound(set.Name, "is being deleted")}
+		return []Blocker{notFound(dep.Name, "is being deleted")}
 	case set.Failing != "" && in.Settings.Require.asks(notGenerated.level):
 		found = append(found, Blocker{
 			Application: set.Name, Reason: NotGenerated, Detail: "it reports an error: " + clean(set.Failing),
 			Next: "repair the ApplicationSet APP",
 		})
-	case len(dep.Members) == 0 && !set.Generated:
-		found = append(found, notFound(set.Name, "has generated no Application yet"))
+	case len(dep.Members) == 0 && !set.Generated && !set.Parent():
+		found = append(found, notFound(dep.Name, "has generated no Application yet"))
 	case len(dep.Members) > 0 && len(members) == 0:
-		found = append(found, notFound(set.Name, "has no Application yet with "+in.Settings.Track+"="+
+		found = append(found, notFound(dep.Name, "has no Application yet with "+in.Settings.Track+"="+
 			clean(in.Settings.TrackOf(in.Target.Labels))))
 	}
 	live := map[string]bool{}
 	for _, a := range dep.Members {
 		live[a.Name] = true
+	}
+	for name, c := range set.Sets {
+		if !dep.Excluded[name] {
+			found = append(found, set.doesNotExist(name, c.recorded()))
+		}
 	}
 	for name, r := range set.Recorded {
 		if r.Step > 0 && !live[name] && !dep.Excluded[name] {

@@ -91,6 +91,13 @@ func afterRows() map[string]afterRow {
 		"it is the target itself": {"1:prod=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
 			infra.Own, infra.Set, infra.Members = infra.Members[0], nil, nil
 		}, allowed},
+		"it has the target as a member in another namespace": {"1:argocd/prod=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Namespace = "platform"
+		}, allowed},
+		"it has a member in another namespace": {"1:team/net=Degraded", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Namespace = "platform"
+		}, "step 3 of ApplicationSet argocd/guestbook may not sync yet: it comes after platform/infra, which is not done: " +
+			"team/net (NotHealthy: Degraded). Next: wait until team/net is Healthy, or repair it"},
 		"an Application of its own comes after it": {"1:net=Degraded", func(in *policy.Input, _ *policy.Dependency) {
 			in.ApplicationSet = &policy.ApplicationSet{Namespace: "argocd"}
 		}, "Application prod may not sync yet: it comes after infra, which is not done: net (NotHealthy: Degraded). " +

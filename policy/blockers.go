@@ -34,7 +34,11 @@ func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker
 		why := in.stops(&member, step)
 		return member.holdsUp(why), why.Reason != ""
 	}
-	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
+	r := in.ApplicationSet.Recorded[name]
+	if c, is := in.ApplicationSet.Sets[name]; is {
+		r = c.recorded()
+	}
+	if in.awaits(name, r, step) {
 		return in.ApplicationSet.doesNotExist(name, r), true
 	}
 	return Blocker{}, false

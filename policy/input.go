@@ -186,6 +186,17 @@ type ApplicationSet struct {
 	// Recorded is its status.applicationStatus, by the name of the Application. Of the order of a parent it has those that
 	// the parent has yet to create or to change, with the step that they are to be in and nothing else. It is only read.
 	Recorded map[string]Recorded
+	// Sets are the ApplicationSets among the children of a parent that are not done themselves, by SetMember. Nil where
+	// that is none. It is only read.
+	Sets map[string]ChildSet
+}
+
+// ChildSet is an ApplicationSet that a parent deploys and that is not done itself, whatever its Applications are.
+type ChildSet struct {
+	// Step is its wave as a 0-based step.
+	Step int
+	// Detail says what it lacks, and Next what to do about it; both are empty for one that does not exist yet.
+	Detail, Next string
 }
 
 // Recorded is one entry of an ApplicationSet's status.applicationStatus.

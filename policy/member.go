@@ -27,6 +27,15 @@ func ObjectOf(order, member string) (namespace, name string) {
 	return order, member
 }
 
+// setMember begins what an ApplicationSet is called in the order of its parent. No name of Kubernetes has a colon.
+const setMember = "applicationset:"
+
+// SetMember is what an ApplicationSet is called in the order of its parent, beside the Applications.
+func SetMember(name string) string { return setMember + name }
+
+// SetNamed is the name of the ApplicationSet that a member of an order is, if it is one.
+func SetNamed(member string) (name string, is bool) { return strings.CutPrefix(member, setMember) }
+
 // Has reports whether an Application that says that it is a member is one, by its MemberName: in its own namespace
 // everybody who says so is, and in others those of Elsewhere.
 func (set *ApplicationSet) Has(member string) bool {

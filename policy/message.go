@@ -134,10 +134,8 @@ func (b *Blocker) WayOut() string {
 
 // Named is its name, with the namespace where that is not the target's.
 func (b *Blocker) Named() string {
-	if b.Namespace == "" {
-		return b.Application
-	}
-	return b.Namespace + "/" + b.Application
+	namespace, name := ObjectOf(b.Namespace, b.Application)
+	return MemberName("", namespace, name)
 }
 
 // where names the cluster of a blocker, if it is not the one in which Argo CD runs.

@@ -2,8 +2,14 @@
 
 package policy
 
-// missing are the Applications that are recorded under a step before step, and are not among the siblings.
-func (in *Input) missing(step int) []Blocker {
+// missing are the Applications that are recorded under a step before step, and are not among the siblings, and the
+// ApplicationSets of a parent that are not done themselves.
+func (in *Input) missing(step int) (found []Blocker) {
+	for name, c := range in.ApplicationSet.Sets {
+		if in.awaits(name, c.recorded(), step) {
+			found = append(found, in.ApplicationSet.doesNotExist(name, c.recorded()))
+		}
+	}
 	absent := 0
 	for _, r := range in.ApplicationSet.Recorded {
 		if r.under(step) {
@@ -16,13 +22,12 @@ func (in *Input) missing(step int) []Blocker {
 		}
 	}
 	if absent == 0 {
-		return nil // nearly always, and then no names have to be looked at
+		return found // nearly always, and then no names have to be looked at
 	}
 	live := make(map[string]bool, len(in.Siblings))
 	for _, sibling := range in.Siblings {
 		live[sibling.Name] = true
 	}
-	var found []Blocker
 	for name, r := range in.ApplicationSet.Recorded {
 		if in.awaits(name, r, step) && !live[name] {
 			found = append(found, in.ApplicationSet.doesNotExist(name, r))
@@ -41,16 +46,28 @@ func (in *Input) awaits(name string, r Recorded, step int) bool {
 // under reports whether an Application is recorded under a step before step.
 func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
 
-// notThere is the detail of an Application that is to be created.
-const notThere = "it does not exist yet"
+// notThere is the detail of an Application that is to be created. Unwritten and OwnRollout are those of a ChildSet that
+// Argo CD is still at work on.
+const (
+	notThere   = "it does not exist yet"
+	Unwritten  = "its controller has not written all of its Applications"
+	OwnRollout = "its own rollout goes on"
+)
 
-// doesNotExist is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of
-// an object, a recorded name is any text.
+// recorded is it as one that has to exist.
+func (c ChildSet) recorded() Recorded { return Recorded{Step: c.Step + 1} }
+
+// doesNotExist is the blocker for a recorded Application that does not exist, or for one of Sets. Its name is cleaned:
+// unlike the name of an object, a recorded name is any text.
 func (set *ApplicationSet) doesNotExist(name string, r Recorded) Blocker {
 	b := Blocker{
 		Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotGenerated, Detail: notThere,
 	}
 	if !set.Parent() {
+		return b
+	}
+	if c, is := set.Sets[name]; is && c.Detail != "" {
+		b.Detail, b.Next = Printable(c.Detail, maxText), c.Next
 		return b
 	}
 	parent, _ := ParentNamed(set.Name)

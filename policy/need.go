@@ -4,6 +4,7 @@ package policy
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -132,7 +133,8 @@ func (b *Blocker) actor() Actor {
 // working reports whether it is on its way although nothing of it is compared or synced.
 func (b *Blocker) working() bool {
 	return b.Reason == NotHealthy && (strings.HasSuffix(b.Detail, "Progressing") || b.Detail == neverLookedAt) ||
-		b.Reason == NotGenerated && b.Detail == notThere || b.Reason == NotCompleted && b.Detail == "hydration: Hydrating"
+		b.Reason == NotGenerated && slices.Contains([]string{notThere, Unwritten, OwnRollout}, b.Detail) ||
+		b.Reason == NotCompleted && b.Detail == "hydration: Hydrating"
 }
 
 // NeverSynced is the need of an Application of which the rule says that it may sync, and that nobody syncs.

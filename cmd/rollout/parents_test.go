@@ -63,7 +63,9 @@ func TestAParentIsShown(t *testing.T) {
 			Group: "argoproj.io", Kind: "Application", Namespace: "argocd", Name: name, SyncWave: wave, Status: "OutOfSync",
 		}
 	}
-	parent.Status.Resources = []argo.ResourceStatus{resource("new", 7), resource("guestbook-dev", 3)}
+	addons := resource("addons", 9)
+	addons.Kind = "ApplicationSet"
+	parent.Status.Resources = []argo.ResourceStatus{resource("new", 7), resource("guestbook-dev", 3), addons}
 	known := rollout.NewSnapshot()
 	known.Add(fleet, apps...)
 	r := parentRollout(g, known)
@@ -75,12 +77,13 @@ func TestAParentIsShown(t *testing.T) {
 			g.Expect(a.Differs).To(BeEmpty(), a.Name)
 		}
 	}
-	g.Expect(names).To(Equal([]string{"wave -1", "wave 5", "wave 7", "wave 20"}))
+	g.Expect(names).To(Equal([]string{"wave -1", "wave 5", "wave 7", "wave 9", "wave 20"}))
 	g.Expect(r.Steps[1].Applications).To(HaveLen(2), "those of the child that is an ApplicationSet")
 	g.Expect(r.Steps[2].Applications[0].Name).To(Equal("new"))
 	text := strings.Join(r.Tree(screen.Screen{Width: 100}, now, true), "\n")
 	g.Expect(text).To(ContainSubstring("Parent          argocd/platform"))
 	g.Expect(text).To(ContainSubstring("new (NotGenerated: it does not exist yet)"))
+	g.Expect(text).To(ContainSubstring("applicationset:addons        NotGenerated: it does not exist yet"))
 	g.Expect(text).NotTo(ContainSubstring("67108"))
 }
 

@@ -233,6 +233,14 @@ func (r *Reader) follow(ctx context.Context, s *Snapshot, name types.NamespacedN
 			}
 		}
 		next = append(next, s.after(at)...)
+		if app == nil || app.Waves == nil || set != nil {
+			continue
+		}
+		order := types.NamespacedName{Namespace: app.Namespace, Name: app.Waves.Name}
+		if err := r.fill(ctx, s, order, app.Waves); err != nil {
+			return err
+		}
+		next = append(next, s.after(order)...)
 	}
 	return nil
 }
@@ -270,8 +278,12 @@ func (r *Reader) fill(ctx context.Context, s *Snapshot, name types.NamespacedNam
 	owners := map[types.UID]bool{types.UID(set.UID): true}
 	if set.Parent() {
 		err := live.ApplicationSets(ctx, r.objects, name.Namespace, func(one *argo.ApplicationSet) {
-			if lender := r.tracking.ApplicationSet(one); lender.Lends(types.UID(set.UID)) {
-				s.AddSet(lender)
+			child := r.tracking.ApplicationSet(one)
+			lends := child.Lends(types.UID(set.UID))
+			if _, deployed := set.Deploys[child.Name]; lends || deployed {
+				s.AddSet(child)
+			}
+			if lends {
 				owners[one.UID] = true
 			}
 		})

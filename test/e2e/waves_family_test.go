@@ -35,8 +35,8 @@ type wavesPlay struct {
 type child struct {
 	name string
 	wave int
-	// generated says that it is an Application of the ApplicationSet that is the child, and has that wave.
-	generated bool
+	// set says that it is an Application of an ApplicationSet, which is the child and has that wave; empty for others.
+	set string
 	// chart says that it deploys the chart that several share, with values of its own.
 	chart bool
 	// team says that it is in another namespace than its parent (mode.team).
@@ -44,7 +44,7 @@ type child struct {
 	// repo is the repository of its content; empty is the one of the parent.
 	repo string
 
-	// version and health are what git has. removed says that git has it no more.
+	// version and health are what git has. removed says that git has it no more, or not yet.
 	version, health string
 	removed         bool
 	// changes are its states after each change, trees the contents in git of each, and touched whether that was new.
@@ -132,11 +132,10 @@ metadata:
 `, c.name, c.namespace(m), wave, url, c.path(), argocd.Main, values, m.destination(), policy)
 }
 
-// setName is the name of the ApplicationSet of the generated children, if there are any.
-func (f waveFamily) setName() string { return f.parent + "-fleet" }
+// setName is the name of the ApplicationSet of a child that has one.
+func (f waveFamily) setName(c *child) string { return f.parent + "-" + c.set }
 
-// setManifest is the ApplicationSet of the generated children as the parent has it in git. They deploy files of one
-// repository.
+// setManifest is the ApplicationSet of children as the parent has it in git. They deploy files of one repository.
 func (f waveFamily) setManifest(m mode, generated []*child, url string) string {
 	elements := ""
 	for _, c := range generated {
@@ -161,7 +160,7 @@ spec:
       source: {repoURL: %q, path: "{{.path}}", targetRevision: %s}
       destination: {server: "https://kubernetes.default.svc", namespace: %s}
       syncPolicy: {automated: {selfHeal: true}}
-`, f.setName(), m, generated[0].wave, elements, url, argocd.Main, m.destination())
+`, f.setName(generated[0]), m, generated[0].wave, elements, url, argocd.Main, m.destination())
 }
 
 // application is the parent. It deploys the folder of the children's manifests. What it prunes goes in the background,

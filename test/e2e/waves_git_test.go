@@ -31,17 +31,17 @@ func (p *wavesPlayed) stage(repo string, changed files) {
 
 // stageChild has the next commit bring a child's manifest.
 func (p *wavesPlayed) stageChild(c *child) {
-	if !c.generated {
+	if c.set == "" {
 		p.stage("", files{c.manifestFile(): p.manifest(p.mode, c, p.repository(c.repo).URL)})
 		return
 	}
 	var all []*child
 	for _, other := range p.inGit() {
-		if other.generated {
+		if other.set == c.set {
 			all = append(all, other)
 		}
 	}
-	p.stage("", files{"apps/" + p.setName() + ".yaml": p.setManifest(p.mode, all, p.repository(c.repo).URL)})
+	p.stage("", files{"apps/" + p.setName(c) + ".yaml": p.setManifest(p.mode, all, p.repository(c.repo).URL)})
 }
 
 // stageVersion has the next commit give children a new version of their content, Healthy but for some.
@@ -73,6 +73,10 @@ func (p *wavesPlayed) commit() {
 	clear(p.staged)
 	p.changedAt = append(p.changedAt, time.Now())
 	for _, c := range p.inGit() {
+		for len(c.changes) < len(p.changedAt)-1 { // git did not have it then
+			c.touched, c.trees = append(c.touched, false), append(c.trees, "")
+			c.changes = append(c.changes, observer.State{Revision: "none"})
+		}
 		head := p.heads[c.repo]
 		tree := p.repository(c.repo).Tree(head, c.folder())
 		if c.chart {

@@ -24,7 +24,8 @@ func platformFamily() waveFamily {
 		children: []child{
 			{name: "crds-a", wave: -5}, {name: "crds-b", wave: -5, chart: true},
 			{name: "base-a"}, {name: "base-b", chart: true},
-			{name: "fleet-a", wave: 5, generated: true}, {name: "fleet-b", wave: 5, generated: true},
+			{name: "extra-a", wave: 3, set: "extra", removed: true},
+			{name: "fleet-a", wave: 5, set: "fleet"}, {name: "fleet-b", wave: 5, set: "fleet"},
 			{name: "data-a", wave: 10, team: true}, {name: "data-b", wave: 10, chart: true},
 			{name: "shop-a", wave: 20}, {name: "shop-b", wave: 20, chart: true},
 		},
@@ -42,6 +43,10 @@ func platformFamily() waveFamily {
 			{key: "deleted", title: "somebody deletes a child, and a commit changes all", play: deletedChild},
 			{key: "train", title: "a commit every 2.5 s, four in all, 3 s of soak before wave 0", play: wavesTrain},
 			{
+				key: "brought", title: "a commit brings a child of wave 3 that is an ApplicationSet, and changes all others",
+				play: broughtChild,
+			},
+			{
 				key: "pruned", title: "a commit removes a child of wave 0 and changes all others; then somebody syncs the " +
 					"parent with pruning", play: prunedChild,
 			},
@@ -58,7 +63,10 @@ func repositoriesFamily() waveFamily {
 	for i := range f.children {
 		c := &f.children[i]
 		c.repo = map[bool]string{true: "first", false: "second"}[c.wave%10 == 0]
-		c.generated, c.team = c.wave == 5, c.wave == 10
+		c.team = c.wave == 10
+		if c.wave == 5 {
+			c.set = "fleet"
+		}
 	}
 	return f
 }
@@ -134,6 +142,18 @@ func deletedChild(p *wavesPlayed) {
 	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(p.mode), Name: "base-b"}}
 	script.Must(p.Admin.Delete(p.ctx, app))
 	allChange(p)
+}
+
+// broughtChild has the parent compared before its children: what Argo CD has not compared, nobody knows.
+func broughtChild(p *wavesPlayed) {
+	brought := p.one("extra-a")
+	brought.removed = false
+	p.stageChild(brought)
+	p.stageVersion(p.inGit())
+	p.commit()
+	script.Must(p.refreshNow(p.ctx, p.mode, p.parent))
+	p.lastFirst()
+	p.complete(p.inGit())
 }
 
 // wavesSoak is longer than the time between two commits of the train.

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/installed"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -45,4 +49,56 @@ func TestWhoeverWritesTrackingIsTold(t *testing.T) {
 	))
 	r.Expect(write(own+"platform", "ten", "base")).To(ConsistOf(ContainSubstring("no number, and Argo CD counts it as 0")))
 	r.Expect(write(own+"platform", "10", "base")).To(BeEmpty())
+}
+
+// TestAChildThatIsAnApplicationSet holds later waves until it has generated its Applications, and whoever waits for it is
+// woken by what its controller reports. What comes after the parent waits for the children.
+func TestAChildThatIsAnApplicationSet(t *testing.T) {
+	r := newRolloutWith(t, installed.Options{Waves: true, Args: []string{"--waves"}})
+	parent := r.lone("platform", map[string]string{settings.WavesAnnotation: "true"})
+	track := func(kind, name, wave string) map[string]string {
+		return map[string]string{
+			"argocd.argoproj.io/tracking-id": parent.Namespace + "_platform:argoproj.io/" + kind + ":" + parent.Namespace + "/" + name,
+			"argocd.argoproj.io/sync-wave":   wave,
+		}
+	}
+	before := parent.DeepCopy()
+	guestbook.Compare(parent, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+	parent.Status.Resources = []argo.ResourceStatus{{
+		Group: "argoproj.io", Kind: "ApplicationSet", Namespace: parent.Namespace, Name: "addons", SyncWave: 5,
+		Status: argo.SyncStatusCodeOutOfSync,
+	}}
+	r.Expect(shared.Admin.Patch(r.ctx, parent, client.MergeFrom(before))).To(Succeed())
+	web := r.lone("web", track("Application", "web", "9"))
+	shop := r.lone("shop", map[string]string{settings.AfterAnnotation: "platform"})
+
+	err := r.starts(web, false)
+	r.Expect(err).To(MatchError(And(ContainSubstring("wave 9 of Application"),
+		ContainSubstring("applicationset:addons (NotGenerated: it does not exist yet"))))
+	addons := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: parent.Namespace, Name: "addons", Annotations: track("ApplicationSet", "addons", "5"),
+	}}
+	addons.Spec.Generators = []argo.ApplicationSetGenerator{{List: &argo.ListGenerator{}}}
+	addons.Spec.Template = r.Set.Spec.Template
+	r.Expect(shared.Admin.Create(r.ctx, addons)).To(Succeed())
+	r.Expect(r.starts(web, false)).To(MatchError(ContainSubstring(
+		"applicationset:addons (NotGenerated: its controller has not written all of its Applications)")))
+	r.Expect(r.starts(shop, false)).To(MatchError(And(ContainSubstring("it comes after platform, which is not done"),
+		ContainSubstring("applicationset:addons (NotGenerated"), ContainSubstring("web (NotCompleted"))))
+	explained := r.ask("explain", "web")
+	r.Expect(explained.out).To(ContainSubstring("applicationset:addons (NotGenerated"), explained.err)
+	shown := r.ask("get", "platform")
+	r.Expect(shown.out).To(And(ContainSubstring("wave 5"), ContainSubstring("applicationset:addons")), shown.err)
+
+	r.Expect(r.starts(web, true)).To(Succeed())
+	r.Expect(web.Operation).To(BeNil(), "it is held")
+	old := addons.DeepCopy()
+	addons.Status.Conditions = []argo.ApplicationSetCondition{{
+		Type: argo.ApplicationSetConditionResourcesUpToDate, Status: argo.ApplicationSetConditionStatusTrue,
+		LastTransitionTime: &metav1.Time{Time: r.Tick()}, Reason: "ApplicationSetUpToDate", Message: "All applications have been generated successfully",
+	}}
+	r.Expect(shared.Admin.Status().Patch(r.ctx, addons, client.MergeFrom(old))).To(Succeed())
+	r.Eventually(func() string { return r.refreshOf(web) }).Should(Equal("normal"), "its turn has come")
+	r.Expect(r.starts(web, true)).To(Succeed())
+	r.Expect(web.Operation).NotTo(BeNil())
 }

@@ -110,10 +110,18 @@ func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster
 	}
 	if parent, is := policy.ParentNamed(name.Name); is {
 		if p := w.Application(types.NamespacedName{Namespace: name.Namespace, Name: parent}); p != nil {
-			return p.Waves, cluster.Version{}
+			return w.withSets(p.Waves), cluster.Version{}
 		}
 	}
 	return nil, cluster.Version{}
+}
+
+// withSets is an order of the cluster with the ApplicationSets that its parent deploys.
+func (w Watched) withSets(order *argocd.ApplicationSet) *argocd.ApplicationSet {
+	return order.WithSets(func(name string) *argocd.ApplicationSet {
+		set, _ := w.Set(types.NamespacedName{Namespace: order.Namespace, Name: name})
+		return set
+	})
 }
 
 // Owned is judge.KnownSets.
@@ -169,7 +177,7 @@ func (w Watched) Sets() []*argocd.ApplicationSet {
 	}
 	for _, app := range w.Apps {
 		if p := w.Tracking.Projection(app); p.Waves != nil {
-			all = append(all, p.Waves)
+			all = append(all, w.withSets(p.Waves))
 		}
 	}
 	return all

@@ -21,6 +21,11 @@ type ApplicationSet struct {
 	Annotations Annotations
 	// Child is what it is to its parent; nil if it has none. Counts says what that means for its Applications.
 	Child *Child
+	// Deploys are the ApplicationSets of its own namespace that a parent deploys, by name, with their waves as 0-based steps;
+	// WithSets looks at them. Nil for an ApplicationSet.
+	Deploys map[string]int
+	// Progressing says that its controller reports a rollout under way.
+	Progressing bool
 	// MaxUpdate has the maxUpdate of each 0-based step that has one, for AtOnce. The gate does not count, but what stepgate starts by
 	// itself keeps to it.
 	MaxUpdate map[int]*intstr.IntOrString
@@ -43,6 +48,7 @@ func (t Tracking) ApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	projected := &ApplicationSet{
 		ApplicationSet: ruleOf(set), Annotations: ReadAnnotations(set.Annotations), Child: t.childOf(set),
 		Labels: set.Labels, Subscriptions: readSubscriptions(set.Annotations),
+		Progressing: is(set.Status.Conditions, argo.ApplicationSetConditionRolloutProgressing),
 	}
 	if policy := set.Spec.SyncPolicy; policy != nil && policy.ApplicationsSync != nil {
 		projected.CreatesOnly = !policy.ApplicationsSync.AllowUpdate()
@@ -91,7 +97,8 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 		Deleting: set.DeletionTimestamp != nil, Failing: failing(set.Status.Conditions),
 	}
 	projected.FailingStep = deniedStep(projected.Failing)
-	projected.Generated, projected.Keeps = generated(set.Status.Conditions), keeps(set)
+	projected.Generated = is(set.Status.Conditions, argo.ApplicationSetConditionResourcesUpToDate)
+	projected.Keeps = keeps(set)
 	// IsRollingSyncStrategy of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
 	if strategy := set.Spec.Strategy; strategy != nil && strategy.Type == "RollingSync" && strategy.RollingSync != nil {
 		projected.RollingSync = true
@@ -114,10 +121,10 @@ func failing(conditions []argo.ApplicationSetCondition) string {
 	return ""
 }
 
-// generated reports whether the ApplicationSet controller says that all Applications are as they should be.
-func generated(conditions []argo.ApplicationSetCondition) bool {
+// is reports whether the ApplicationSet controller says that a condition is true.
+func is(conditions []argo.ApplicationSetCondition, condition argo.ApplicationSetConditionType) bool {
 	return slices.ContainsFunc(conditions, func(c argo.ApplicationSetCondition) bool {
-		return c.Type == argo.ApplicationSetConditionResourcesUpToDate && c.Status == argo.ApplicationSetConditionStatusTrue
+		return c.Type == condition && c.Status == argo.ApplicationSetConditionStatusTrue
 	})
 }
 

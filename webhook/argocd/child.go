@@ -52,6 +52,47 @@ func (s *ApplicationSet) Lends(order types.UID) bool {
 	return c != nil && c.Owner == order
 }
 
+// WithSets is the order of a parent with those of the ApplicationSets that it deploys that are not done (policy's Sets), as
+// find has them: nil for one that does not exist. What is given does not change.
+func (s *ApplicationSet) WithSets(find func(name string) *ApplicationSet) *ApplicationSet {
+	if s == nil || len(s.Deploys) == 0 {
+		return s
+	}
+	with := *s
+	with.Sets = map[string]policy.ChildSet{}
+	for name, step := range s.Deploys {
+		if c := find(name).lacks(); c != nil {
+			c.Step = step
+			with.Sets[policy.SetMember(name)] = *c
+		}
+	}
+	return &with
+}
+
+// lacks is what keeps Argo CD from calling an ApplicationSet Healthy; nil if nothing does, or if it is being deleted:
+// resource_customizations/argoproj.io/ApplicationSet/health.lua of argo-cd v3.5.7.
+func (s *ApplicationSet) lacks() *policy.ChildSet {
+	switch {
+	case s == nil:
+		return &policy.ChildSet{}
+	case s.Deleting:
+		return nil
+	case s.Failing != "":
+		return &policy.ChildSet{
+			Detail: "it reports an error: " + s.Failing,
+			Next:   "repair the ApplicationSet: kubectl get applicationset " + s.Name + " -n " + s.Namespace + " -o yaml",
+		}
+	case s.Progressing:
+		return &policy.ChildSet{Detail: policy.OwnRollout, Next: "stepgate get " + s.Name + " -n " + s.Namespace}
+	case !s.Generated:
+		return &policy.ChildSet{
+			Detail: policy.Unwritten,
+			Next:   "wait until the ApplicationSet controller has written them",
+		}
+	}
+	return nil
+}
+
 // Lend is an Application of an ApplicationSet as a member of the order of its parent. What is given does not change.
 func (s *ApplicationSet) Lend(p *Projection) *Projection {
 	lent := *p

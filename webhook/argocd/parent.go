@@ -83,6 +83,7 @@ func (t Tracking) waves(app *argo.Application, annotations Annotations) *Applica
 		Annotations: annotations, Labels: app.Labels, Subscriptions: readSubscriptions(app.Annotations),
 	}
 	set.Recorded, set.Elsewhere = t.deploys(app)
+	set.Deploys = deploysSets(app)
 	set.MaxUpdate, _ = maxUpdateOfWaves(set)
 	return set
 }
@@ -117,6 +118,21 @@ func (t Tracking) deploys(app *argo.Application) (recorded map[string]policy.Rec
 		}
 	}
 	return recorded, elsewhere
+}
+
+// deploysSets are the ApplicationSets of its namespace that a parent deploys, whether they exist or not.
+func deploysSets(app *argo.Application) (all map[string]int) {
+	for i := range app.Status.Resources {
+		r := &app.Status.Resources[i]
+		if r.Group == argo.SchemeGroupVersion.Group && r.Kind == "ApplicationSet" && r.Namespace == app.Namespace &&
+			!r.RequiresPruning {
+			if all == nil {
+				all = map[string]int{}
+			}
+			all[r.Name] = policy.WaveStep(int(r.SyncWave))
+		}
+	}
+	return all
 }
 
 // ObjectName is the name of the Application that a name stands for: one of a member in another namespace than what orders

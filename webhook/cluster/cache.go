@@ -139,7 +139,7 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 		was, _ := before.(*argocd.Projection)
 		c.order(was, p, is)
 		c.look(was, p)
-		c.followed(p.Names()...)
+		c.followed(append(parentsOf(c.keys(p)), p.Names()...)...)
 	})
 }
 
@@ -188,9 +188,9 @@ func (c *Cache) keys(p *argocd.Projection) []types.NamespacedName {
 	return keys
 }
 
-// orderOf is the key of the order in which the Applications of an ApplicationSet count; none if it is its own.
+// orderOf is the key of the order that the parent of an ApplicationSet may give; none without a parent.
 func orderOf(set *argocd.ApplicationSet) []types.NamespacedName {
-	if child := set.Counts(); child != nil {
+	if child := set.Child; child != nil {
 		return []types.NamespacedName{{Namespace: set.Namespace, Name: child.Set}}
 	}
 	return nil
@@ -219,9 +219,19 @@ func (c *Cache) sets() cache.ResourceEventHandler {
 			for _, key := range append(orders, name) {
 				c.changed(key)
 			}
-			c.followed(name)
+			c.followed(append(parentsOf(orders), name)...)
 		}
 	})
+}
+
+// parentsOf are the parents among those whose orders have these keys.
+func parentsOf(keys []types.NamespacedName) (names []types.NamespacedName) {
+	for _, key := range keys {
+		if parent, is := policy.ParentNamed(key.Name); is {
+			names = append(names, types.NamespacedName{Namespace: key.Namespace, Name: parent})
+		}
+	}
+	return names
 }
 
 // Run watches until ctx is done.
@@ -359,7 +369,7 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		if p == nil || p.Waves == nil {
 			return nil, Version{}
 		}
-		return p.Waves, Version{Name: name.Name, UID: types.UID(p.Waves.UID), ResourceVersion: p.ResourceVersion}
+		return c.orderBy(p), Version{Name: name.Name, UID: types.UID(p.Waves.UID), ResourceVersion: p.ResourceVersion}
 	}
 	for _, s := range c.stores {
 		object, _, err := s.sets.GetByKey(name.String())
@@ -371,6 +381,14 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		}
 	}
 	return nil, Version{}
+}
+
+// orderBy is the order that a parent gives, with the ApplicationSets that it deploys.
+func (c *Cache) orderBy(parent *argocd.Projection) *argocd.ApplicationSet {
+	return parent.Waves.WithSets(func(name string) *argocd.ApplicationSet {
+		set, _ := c.Set(types.NamespacedName{Namespace: parent.Namespace, Name: name})
+		return set
+	})
 }
 
 // Sets returns all ApplicationSets, and the orders that parents give.
@@ -385,7 +403,7 @@ func (c *Cache) Sets() []*argocd.ApplicationSet {
 		parents, _ := s.applications.ByIndex(wavesIndex, wavesIndex) // there is such an index
 		for _, object := range parents {
 			if p, ok := object.(*argocd.Projection); ok {
-				all = append(all, p.Waves)
+				all = append(all, c.orderBy(p))
 			}
 		}
 	}

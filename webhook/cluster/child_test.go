@@ -385,6 +385,73 @@ func TestTheApplicationsOfAChildAreReadLive(t *testing.T) {
 	}
 }
 
+// TestTheChildrenThatAreApplicationSetsAreReadWithTheOrder, live for a decision and as watched for others; a failed read is
+// no answer.
+func TestTheChildrenThatAreApplicationSetsAreReadWithTheOrder(t *testing.T) {
+	g := NewWithT(t)
+	apps, sets := fakewatch.NewFakeControllerSource(), fakewatch.NewFakeControllerSource()
+	deploys := parent()
+	deploys.Status.Resources = []argo.ResourceStatus{{
+		Group: "argoproj.io", Kind: "ApplicationSet", Namespace: "argocd", Name: "set", SyncWave: 3,
+	}}
+	apps.Add(deploys)
+	apps.Add(watched("lone", ""))
+	shop := watched("shop", "")
+	shop.Annotations[argocd.AfterAnnotation] = "platform"
+	apps.Add(shop)
+	c, told := cacheOf(t, apps, sets)
+	known := func() (details []string) {
+		order, _ := c.Set(platform)
+		for name, lacking := range order.Sets {
+			details = append(details, name+" "+lacking.Detail)
+		}
+		return details
+	}
+	g.Expect(known()).To(ConsistOf("applicationset:set "))
+	g.Expect(c.Sets()).To(ConsistOf(HaveField("Sets", HaveLen(1))))
+
+	live := &orderAndSet{order: argocd.NewProjection(deploys).Waves}
+	read, err := NewReader(live, c).ApplicationSet(t.Context(), platform)
+	g.Expect(err).NotTo(HaveOccurred())
+	watched, _ := c.Set(platform)
+	g.Expect(read).To(Equal(watched))
+
+	for len(told) > 0 {
+		<-told
+	}
+	done := childSet("3")
+	done.Status.Conditions = []argo.ApplicationSetCondition{{
+		Type: argo.ApplicationSetConditionResourcesUpToDate, Status: argo.ApplicationSetConditionStatusTrue,
+	}}
+	sets.Add(rolling(done))
+	g.Eventually(told).Should(Receive(Equal(platform)), "also of one that gives an order of its own")
+	g.Eventually(told).Should(Receive(Equal(argocd.AloneKey("argocd", "shop"))), "it comes after the parent")
+	g.Expect(known()).To(BeEmpty())
+	g.Expect(live.order.Sets).To(BeNil(), "what was made does not change")
+	live.set = argocd.NewApplicationSet(done)
+	read, err = NewReader(live, c).ApplicationSet(t.Context(), platform)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Sets).To(BeEmpty())
+
+	live.fails = errors.New("timeout")
+	_, err = NewReader(live, c).ApplicationSet(t.Context(), platform)
+	g.Expect(err).To(MatchError(live.fails))
+}
+
+// orderAndSet is what an API server has: a parent's order, and an ApplicationSet. That read may fail.
+type orderAndSet struct {
+	Live
+	order, set *argocd.ApplicationSet
+	fails      error
+}
+
+func (l *orderAndSet) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	if name == platform {
+		return l.order, nil
+	}
+	return l.set, l.fails
+}
+
 // TestALaterWaveOfAChildIsNotRead: the wave is that of the ApplicationSet, also of an Application that is not known.
 func TestALaterWaveOfAChildIsNotRead(t *testing.T) {
 	g := NewWithT(t)

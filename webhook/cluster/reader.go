@@ -108,7 +108,7 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	if known, _ := r.known.Set(name); known == nil {
 		group += unknownSets
 	}
-	return r.sets.do(ctx, group, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
+	set, err := r.sets.do(ctx, group, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
 		known, at := r.known.Set(name)
 		if known == nil || known.Parent() || len(known.Recorded) <= fewRecorded {
 			return r.live.ApplicationSet(ctx, name)
@@ -122,6 +122,41 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 		}
 		return r.live.ApplicationSet(ctx, name)
 	})
+	if err != nil || set == nil || len(set.Deploys) == 0 {
+		return set, err
+	}
+	var children []types.NamespacedName
+	for child := range set.Deploys {
+		children = append(children, types.NamespacedName{Namespace: name.Namespace, Name: child})
+	}
+	found, err := r.all(ctx, children)
+	if err != nil {
+		return nil, err
+	}
+	return set.WithSets(func(child string) *argocd.ApplicationSet { return found[child] }), nil
+}
+
+// all reads ApplicationSets of a namespace live, and returns those that exist, by name.
+func (r *Reader) all(ctx context.Context, names []types.NamespacedName) (map[string]*argocd.ApplicationSet, error) {
+	found := make([]*argocd.ApplicationSet, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentGets)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			found[i], err = Recovered(func() (*argocd.ApplicationSet, error) { return r.ApplicationSet(ctx, name) })
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := make(map[string]*argocd.ApplicationSet, len(names))
+	for _, set := range found {
+		if set != nil {
+			all[set.Name] = set
+		}
+	}
+	return all, nil
 }
 
 // Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. Callers share the
@@ -163,21 +198,13 @@ func (r *Reader) lenders(
 	if len(names) == 0 {
 		return nil, nil
 	}
-	found := make([]*argocd.ApplicationSet, len(names))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrentGets)
-	for i, name := range names {
-		group.Go(func() (err error) {
-			found[i], err = Recovered(func() (*argocd.ApplicationSet, error) { return r.ApplicationSet(ctx, name) })
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	found, err := r.all(ctx, names)
+	if err != nil {
 		return nil, err
 	}
 	all := map[string]*argocd.ApplicationSet{}
 	for _, lender := range found {
-		if lender != nil && lender.Lends(types.UID(set.UID)) {
+		if lender.Lends(types.UID(set.UID)) {
 			all[lender.UID] = lender
 		}
 	}
@@ -369,8 +396,8 @@ func (r *Reader) proves(ctx context.Context, set *policy.ApplicationSet) (bool, 
 }
 
 // proven returns the known Applications after a Barrier has passed. It leaves out those of other namespaces: an owner
-// reference means nothing there, and those that a parent has there have its own (argocd.Projection's Member). A Barrier proves nothing of ApplicationSets: those whose Applications may count in the
-// order of a parent are read.
+// reference means nothing there, and those that a parent has there have its own (argocd.Projection's Member). A Barrier
+// proves nothing of ApplicationSets: those whose Applications may count in the order of a parent are read.
 func (r *Reader) proven(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
 	var names []types.NamespacedName
 	if set.Parent() {

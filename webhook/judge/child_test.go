@@ -3,7 +3,9 @@
 package judge_test
 
 import (
+	"cmp"
 	"testing"
+	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/argo-cd/v3/common"
@@ -167,6 +169,90 @@ func TestTheApplicationsOfAChildCountAsTheChild(t *testing.T) {
 			}
 			v := judgeWaves(c, tc.app, settings.Config{Waves: !tc.off})
 			NewWithT(t).Expect(worded(v)).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestAChildThatIsAnApplicationSetIsDoneItself before a later wave syncs, whatever its Applications are: web is in wave 5,
+// and addons in wave 3.
+func TestAChildThatIsAnApplicationSetIsDoneItself(t *testing.T) {
+	const holds = "deny NotGenerated applicationset:addons=NotGenerated"
+	conditions := func(all ...argo.ApplicationSetConditionType) func(c *scenario.Cluster) {
+		return func(c *scenario.Cluster) {
+			c.Sets[0].Status.Conditions = nil
+			for _, condition := range all {
+				c.Sets[0].Status.Conditions = append(c.Sets[0].Status.Conditions, argo.ApplicationSetCondition{
+					Type: condition, Status: argo.ApplicationSetConditionStatusTrue, Message: "no such repository",
+				})
+			}
+		}
+	}
+	deployed := func(edit func(r *argo.ResourceStatus)) func(c *scenario.Cluster) {
+		return func(c *scenario.Cluster) {
+			c.Sets = nil
+			edit(&application(c, "platform").Status.Resources[0])
+		}
+	}
+	const upToDate, failed = argo.ApplicationSetConditionResourcesUpToDate, argo.ApplicationSetConditionErrorOccurred
+	const rolls = argo.ApplicationSetConditionRolloutProgressing
+	for name, tc := range map[string]struct {
+		app, want, next string
+		edit            func(c *scenario.Cluster)
+	}{
+		"it is":                     {want: "allow EarlierStepsDone"},
+		"it reports nothing yet":    {edit: conditions(), want: holds, next: "wait until the ApplicationSet controller has written them"},
+		"it reports an error":       {edit: conditions(upToDate, failed), want: holds, next: "kubectl get applicationset addons -n argocd"},
+		"its own rollout goes on":   {edit: conditions(upToDate, rolls), want: holds, next: "stepgate get addons -n argocd"},
+		"its rollout, and an error": {edit: conditions(rolls, failed), want: holds, next: "repair the ApplicationSet"},
+		"it does not exist yet": {
+			edit: func(c *scenario.Cluster) { c.Sets = nil }, want: holds,
+			next: "sync its parent, which creates applicationset:addons: argocd app sync platform",
+		},
+		"it is to be pruned": {
+			edit: deployed(func(r *argo.ResourceStatus) { r.RequiresPruning = true }), want: "allow EarlierStepsDone",
+		},
+		"it is of another kind": {
+			edit: deployed(func(r *argo.ResourceStatus) { r.Kind = "AppProject" }), want: "allow EarlierStepsDone",
+		},
+		"it is in another namespace": {
+			edit: deployed(func(r *argo.ResourceStatus) { r.Namespace = "other" }), want: "allow EarlierStepsDone",
+		},
+		"it is in a later wave": {
+			edit: deployed(func(r *argo.ResourceStatus) { r.SyncWave = 9 }), want: "allow EarlierStepsDone",
+		},
+		"it is being deleted": {edit: func(c *scenario.Cluster) {
+			conditions(failed)(c)
+			c.Sets[0].DeletionTimestamp = &metav1.Time{}
+		}, want: "allow EarlierStepsDone"},
+		"it is excluded": {edit: func(c *scenario.Cluster) {
+			conditions(failed)(c)
+			until := scenario.Noon.Add(time.Hour).Format(time.RFC3339)
+			application(c, "platform").Annotations[settings.ExcludeAnnotation] = "applicationset:addons " + until + " INC-1"
+		}, want: "allow EarlierStepsDone"},
+		"its own Application": {app: "dns", edit: conditions(failed), want: "allow EarlierStepsDone"},
+		"an earlier wave":     {app: "crds", edit: conditions(failed), want: "allow EarlierStepsDone"},
+		"an Application of the parent is not done, either": {edit: func(c *scenario.Cluster) {
+			conditions(failed)(c)
+			application(c, "crds").Status.Health.Status = "Degraded"
+		}, want: "deny NotHealthy crds=NotHealthy applicationset:addons=NotGenerated"},
+		"what comes after the parent": {app: "other", edit: func(c *scenario.Cluster) {
+			conditions(failed)(c)
+			application(c, "other").Annotations = map[string]string{settings.AfterAnnotation: "platform"}
+		}, want: "deny DependencyNotDone applicationset:addons=NotGenerated", next: "it comes after platform"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := withChild("-5:crds=Healthy 3:dns=Healthy 5:web=Healthy 9:other=Healthy", "3", "dns")
+			application(c, "platform").Status.Resources = []argo.ResourceStatus{{
+				Group: "argoproj.io", Kind: "ApplicationSet", Namespace: "argocd", Name: "addons", SyncWave: 3, Status: "OutOfSync",
+			}}
+			conditions(upToDate)(c)
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			v := judgeWaves(c, cmp.Or(tc.app, "web"), settings.Config{Waves: true})
+			g.Expect(worded(v)).To(Equal(tc.want))
+			g.Expect(v.Message()).To(ContainSubstring(tc.next))
 		})
 	}
 }

@@ -27,9 +27,10 @@ func FollowerOf(set *argocd.ApplicationSet, application string) Follower {
 }
 
 // Circle is the way from a follower by a name back to itself, by what is known without a read: "a > b > a". It is empty
-// if none is known. Nothing waits for itself, so an Application that names itself is in no circle.
+// if none is known. Nothing waits for itself, so an Application that names itself is in no circle, and neither is a
+// child that names its parent.
 func (f Follower) Circle(parser *settings.Parser, known KnownSets, name types.NamespacedName) string {
-	if name == f.name && name != f.set {
+	if name == f.name && name != f.set || name == f.parent() && f.name.Name != "" {
 		return ""
 	}
 	seen := map[types.NamespacedName]bool{}
@@ -59,7 +60,15 @@ func (f Follower) Circle(parser *settings.Parser, known KnownSets, name types.Na
 
 // is reports whether a name is of the follower.
 func (f Follower) is(name types.NamespacedName) bool {
-	return name == f.name || name == f.set
+	return name == f.name || name == f.set || name == f.parent()
+}
+
+// parent is the parent Application whose order the follower is of; empty if it is of no such.
+func (f Follower) parent() (name types.NamespacedName) {
+	if parent, is := policy.ParentNamed(f.set.Name); is {
+		name = types.NamespacedName{Namespace: f.set.Namespace, Name: parent}
+	}
+	return name
 }
 
 // controls reports whether the follower is the ApplicationSet of an Application: what waits for one of its Applications

@@ -88,6 +88,9 @@ func (e *LiveEvaluator) confirm(
 		return policy.Decision{}, nil, nil
 	}
 	first := d.Blockers[0]
+	if _, is := policy.SetNamed(first.Application); is {
+		return d, nil, nil // it was read with the order
+	}
 	if read, err = e.reader.Application(ctx, in.ApplicationSet, first.Application); err != nil {
 		return policy.Decision{}, nil, err
 	}

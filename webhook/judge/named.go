@@ -19,7 +19,8 @@ import (
 
 // Named is what there is of a name: an ApplicationSet, an Application, or one of each.
 type Named struct {
-	// Set is nil if there is none, and Members are its Applications.
+	// Set is nil if there is none, and Members are its Applications. Where the name is only that of a parent Application,
+	// Set is the order of its children.
 	Set     *argocd.ApplicationSet
 	Members []*argocd.Projection
 	// Own is the Application of the name; nil if there is none.
@@ -34,27 +35,43 @@ func (e *LiveEvaluator) Named(ctx context.Context, name types.NamespacedName) (n
 		return err
 	})
 	group.Go(func() (err error) {
-		n.Set, err = cluster.Recovered(func() (*argocd.ApplicationSet, error) {
-			return e.reader.ApplicationSet(reads, name)
-		})
-		if err != nil || n.Set == nil {
-			return err
-		}
-		n.Members, err = cluster.Recovered(func() ([]*argocd.Projection, error) {
-			return e.reader.Members(reads, &n.Set.ApplicationSet)
-		})
+		_, err = cluster.Recovered(func() (none any, err error) { return none, e.readSet(reads, name, &n) })
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return Named{}, err
 	}
-	return n, nil
+	if order, is := n.order(); is {
+		err = e.readSet(ctx, order, &n)
+	}
+	return n, err
+}
+
+// readSet reads an ApplicationSet, or the order that a parent gives, with its members.
+func (e *LiveEvaluator) readSet(ctx context.Context, name types.NamespacedName, n *Named) (err error) {
+	if n.Set, err = e.reader.ApplicationSet(ctx, name); err != nil || n.Set == nil {
+		return err
+	}
+	n.Members, err = e.reader.Members(ctx, &n.Set.ApplicationSet)
+	return err
+}
+
+// order is the name of the order that counts as the ApplicationSet of a name, if one does.
+func (n *Named) order() (name types.NamespacedName, is bool) {
+	if n.Set != nil || n.Own == nil || n.Own.Waves == nil {
+		return name, false
+	}
+	return types.NamespacedName{Namespace: n.Own.Namespace, Name: n.Own.Waves.Name}, true
 }
 
 // NamedKnown is what is known of a name without a read.
 func NamedKnown(known KnownSets, name types.NamespacedName) (n Named) {
 	n.Own = known.Application(name)
-	if n.Set, _ = known.Set(name); n.Set != nil {
+	n.Set, _ = known.Set(name)
+	if order, is := n.order(); is {
+		n.Set, _ = known.Set(order)
+	}
+	if n.Set != nil {
 		n.Members = known.Owned(types.UID(n.Set.UID))
 	}
 	return n
@@ -134,7 +151,14 @@ func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
 
 // Set implements KnownSets. It has no Version.
 func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
-	return o.sets[name], cluster.Version{}
+	return o.withSets(o.sets[name]), cluster.Version{}
+}
+
+// withSets is the order of a parent with the ApplicationSets that it deploys, or another ApplicationSet as it is.
+func (o *Objects) withSets(set *argocd.ApplicationSet) *argocd.ApplicationSet {
+	return set.WithSets(func(name string) *argocd.ApplicationSet {
+		return o.sets[types.NamespacedName{Namespace: set.Namespace, Name: name}]
+	})
 }
 
 // Owned implements KnownSets.
@@ -174,7 +198,11 @@ func (o *Objects) Alone() []*argocd.Projection {
 
 // Sets are all ApplicationSets, by namespace and name.
 func (o *Objects) Sets() []*argocd.ApplicationSet {
-	return slices.SortedFunc(maps.Values(o.sets), func(a, b *argocd.ApplicationSet) int {
+	all := slices.SortedFunc(maps.Values(o.sets), func(a, b *argocd.ApplicationSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	for i, set := range all {
+		all[i] = o.withSets(set)
+	}
+	return all
 }

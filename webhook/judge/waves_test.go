@@ -3,6 +3,7 @@
 package judge_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -93,6 +94,74 @@ func TestWaves(t *testing.T) {
 }
 
 // TestWavesSayWhatTheyAre: nobody who reads the message has to know of a step of an ApplicationSet.
+// TestAfterAParent: everything of a parent is its children. shop comes after platform.
+func TestAfterAParent(t *testing.T) {
+	after := func(name, names string) func(c *scenario.Cluster) {
+		return func(c *scenario.Cluster) { application(c, name).Annotations[settings.AfterAnnotation] = names }
+	}
+	for name, tc := range map[string]struct {
+		children, app string
+		edit          func(c *scenario.Cluster)
+		want          string
+	}{
+		"it is done": {children: "-5:crds=Healthy 9:web=Healthy", want: "not_gated NotManaged"},
+		"one is not": {
+			children: "-5:crds=Healthy 9:web=Degraded", want: "deny DependencyNotDone web=NotHealthy",
+		},
+		"it has no child": {want: "not_gated NotManaged"},
+		"one is yet to be created": {
+			children: "-5:crds=Healthy", want: "deny DependencyNotDone net=NotGenerated",
+			edit: func(c *scenario.Cluster) {
+				application(c, "platform").Status.Resources = []argo.ResourceStatus{{
+					Group: "argoproj.io", Kind: "Application", Namespace: "argocd", Name: "net", Status: "OutOfSync",
+				}}
+			},
+		},
+		"it gives no order": {
+			children: "9:web=Degraded", want: "not_gated NotManaged",
+			edit: func(c *scenario.Cluster) { delete(application(c, "platform").Annotations, argocd.WavesAnnotation) },
+		},
+		"it is not done itself": {
+			children: "9:web=Healthy", want: "deny DependencyNotDone platform=NotHealthy",
+			edit: func(c *scenario.Cluster) { application(c, "platform").Status.Health.Status = "Degraded" },
+		},
+		"a child waits for the parent itself": {
+			children: "-5:crds=Healthy 9:web=Degraded", app: "crds", edit: after("crds", "platform"), want: "allow EarlierStepsDone",
+		},
+		"a circle": {
+			children: "-5:crds=Healthy 9:web=Degraded", edit: after("platform", "shop"),
+			want: "deny DependencyNotDone web=NotHealthy circle shop > platform > shop",
+		},
+		"a circle through a child": {
+			children: "-5:crds=Healthy 9:web=Degraded", edit: after("crds", "shop"),
+			want: "deny DependencyNotDone web=NotHealthy circle shop > platform > shop",
+		},
+		"a circle, seen from a child": {
+			children: "-5:crds=Healthy@a 9:web=Degraded", app: "crds", edit: func(c *scenario.Cluster) {
+				after("platform", "shop")(c)
+				application(c, "shop").Status.Health.Status = "Degraded"
+			},
+			want: "deny DependencyNotDone shop=NotHealthy circle platform > shop > platform",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := scenario.Waves(tc.children)
+			shop := scenario.Waves("1:shop=Healthy").Apps[0]
+			shop.Annotations = map[string]string{settings.AfterAnnotation: "platform"}
+			c.Apps = append(c.Apps, shop)
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			v := judgeWaves(c, cmp.Or(tc.app, "shop"), settings.Config{Waves: true})
+			got := worded(v)
+			if v.Circle != "" {
+				got += " circle " + v.Circle
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestWavesSayWhatTheyAre(t *testing.T) {
 	c := scenario.Waves("-5:crds=Degraded 20:base=Healthy")
 	NewWithT(t).Expect(judgeWaves(c, "base", settings.Config{Waves: true}).Message()).To(HavePrefix(

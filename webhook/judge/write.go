@@ -76,7 +76,8 @@ func (w *Write) Claim() settings.Claim {
 	return settings.Claim{User: w.User, InitiatedBy: w.InitiatedBy, Bypass: w.Bypass}
 }
 
-// NewWrite decodes an admission request. tracking finds what orders the Application. An error means that stepgate cannot judge the request.
+// NewWrite decodes an admission request. tracking finds what orders the Application. An error means that stepgate cannot
+// judge the request.
 func NewWrite(req admissionv1.AdmissionRequest, tracking argocd.Tracking) (*Write, error) {
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "Application" {
 		return nil, fmt.Errorf(

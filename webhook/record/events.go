@@ -223,6 +223,9 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 		}
 		name := argocd.ObjectName(types.NamespacedName{Namespace: cmp.Or(b.Namespace, order), Name: b.Application})
 		related := reference("Application", name.Namespace, name.Name, "")
+		if set, is := policy.SetNamed(name.Name); is {
+			related = reference("ApplicationSet", name.Namespace, set, "")
+		}
 		event.Related = &related
 	}
 	return event

@@ -4,7 +4,7 @@ import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
 import { useSeldom } from "./seldom";
 import { useAsked, useSource } from "./source";
-import { objectOf, placeOf, wordFor } from "./words";
+import { isSet, objectOf, placeOf, wordFor } from "./words";
 import type { Detail, Rollout, Step } from "./wire";
 
 interface Props {
@@ -28,7 +28,8 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
   const now = said[name];
   const key = JSON.stringify([name, now, a?.health, a?.sync, a?.runs, step?.conditions, step && notDone(rollout, step)]);
   const [namespace, own] = objectOf(rollout.namespace, name);
-  const asked = useAsked(() => source.explain(namespace, own), useSeldom(key, explainEvery));
+  const set = isSet(name);
+  const asked = useAsked(() => (set ? Promise.resolve(undefined) : source.explain(namespace, own)), useSeldom(key, explainEvery));
   return (
     <Dialog kind="panel" title={<Text>{name}</Text>} close={close}>
       <div className="sg-dialog-body">
@@ -47,16 +48,16 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
         {a?.differs && (
           <p className="sg-note"><Sign name="warning" /><span>The ApplicationSet controller <Text>{a.differs}</Text></span></p>
         )}
-        {argocd && (
+        {argocd && !set && (
           <p><a href={`${argocd}/applications/${encodeURIComponent(namespace)}/${encodeURIComponent(own)}`} target="_blank" rel="noreferrer">
             Open it in Argo CD
           </a></p>
         )}
         {asked.error && <p role="alert" className="sg-note sg-bad"><Sign name="failed" /><Text>{asked.error}</Text></p>}
-        {!asked.value && !asked.error && <p className="sg-empty">Asking stepgate…</p>}
+        {!set && !asked.value && !asked.error && <p className="sg-empty">Asking stepgate…</p>}
         {asked.value && <ExplanationView explained={asked.value} />}
       </div>
-      {refresh && (
+      {refresh && !set && (
         <div className="sg-dialog-foot"><button type="button" onClick={refresh}>Refresh…</button></div>
       )}
     </Dialog>

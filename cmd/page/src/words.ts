@@ -154,3 +154,8 @@ export function objectOf(namespace: string, name: string): [string, string] {
   const at = name.indexOf("/");
   return at < 0 ? [namespace, name] : [name.slice(0, at), name.slice(at + 1)];
 }
+
+// isSet reports whether a member of the order of a parent is an ApplicationSet that is not done itself.
+export function isSet(name: string): boolean {
+  return name.startsWith("applicationset:");
+}
