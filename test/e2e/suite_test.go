@@ -44,6 +44,8 @@ const (
 	conditional mode = "conditional"
 	// waving is the mode of a gate that has parents order their children.
 	waving mode = "waving"
+	// wavingOn is the same with two replicas, and starts what is due.
+	wavingOn mode = "waving-starts"
 )
 
 // keepsOrder says that the mode promises that nothing starts early.
@@ -51,11 +53,16 @@ func (m mode) keepsOrder() bool { return m != off && m != audit }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
 func (m mode) holds() bool {
-	return m == on || m == candidate || m.starts() || m == conditional || m == waving
+	return m == on || m == candidate || m.starts() || m == conditional || m.waves()
 }
 
 // starts says that the gate starts what is due.
-func (m mode) starts() bool { return m == starting || m == limited || m == forgetful }
+func (m mode) starts() bool {
+	return m == starting || m == limited || m == forgetful || m == wavingOn
+}
+
+// waves says that the gate has parents order their children.
+func (m mode) waves() bool { return m == waving || m == wavingOn }
 
 // keeps says that the gate keeps the ledger.
 func (m mode) keeps() bool { return m != off && m != forgetful }
@@ -98,7 +105,7 @@ func (m mode) args() []string {
 		return append(args, "--verify-kinds=analysisruns.v1alpha1.argoproj.io,jobs.v1.batch", "--verify-create")
 	case conditional:
 		return append(args, "--approver="+approver)
-	case waving:
+	case waving, wavingOn:
 		return append(args, "--waves", "--application-namespaces="+m.team())
 	default:
 		return args
@@ -194,9 +201,9 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 		}
 		o := installed.Options{
 			Registration: installed.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
-			KeepsMaxUpdate: m == limited, Keeps: m.keeps(), Waves: m == waving,
+			KeepsMaxUpdate: m == limited, Keeps: m.keeps(), Waves: m.waves(),
 		}
-		if m == waving {
+		if m.waves() {
 			o.Namespaces = append(o.Namespaces, m.team())
 		}
 		if s.gates[m], err = installed.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {

@@ -22,7 +22,10 @@ type waveFamily struct {
 	children []child
 	// byHand says that nobody but people syncs the children.
 	byHand bool
-	plays  []wavesPlay
+	// attempted says that the application controller syncs children by itself, and heals nothing: it never syncs again what
+	// it takes for synced.
+	attempted bool
+	plays     []wavesPlay
 }
 
 // wavesPlay is one thing that happens to a family. The flag -scenarios knows it by its key.
@@ -116,8 +119,11 @@ func (f waveFamily) manifest(m mode, c *child, url string) string {
 	if c.chart {
 		values = fmt.Sprintf(`, helm: {valueFiles: ["/%s/values.yaml"]}`, c.folder())
 	}
-	if f.byHand {
+	switch {
+	case f.byHand:
 		policy = "syncPolicy: {}"
+	case f.attempted:
+		policy = "syncPolicy: {automated: {}}"
 	}
 	return fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
 kind: Application

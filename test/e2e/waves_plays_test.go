@@ -12,6 +12,8 @@ import (
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/script"
@@ -77,6 +79,40 @@ func sixtyFamily() waveFamily {
 		parent: "sixty", title: "60 children in six waves, tracked by annotation and label", children: inWaves("sixty", 6, 10),
 		plays: []wavesPlay{{key: "sixty", title: everything, play: allChange}},
 	}
+}
+
+// undoneFamily has children whose syncs Argo CD leaves undone.
+func undoneFamily() waveFamily {
+	return waveFamily{
+		parent: "undone", title: "automated sync that heals nothing", children: inWaves("undone", 3, 2), attempted: true,
+		plays: []wavesPlay{{
+			key: "undone", title: "the last sync has no end, and a commit changes all (argo-cd 29636)", play: undoneChildren,
+		}},
+	}
+}
+
+// undoneChildren takes the end and the result of the last sync of every child away, as unended does. Argo CD takes the
+// commit that lands then for synced, and only stepgate's own starts go on.
+func undoneChildren(p *wavesPlayed) {
+	unended := []byte(`{"status":{"operationState":{"finishedAt":null,"syncResult":null}}}`)
+	for _, c := range p.inGit() {
+		app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace(p.mode), Name: c.name}}
+		script.Must(p.Admin.Patch(p.ctx, app, client.RawPatch(types.MergePatchType, unended)))
+	}
+	p.stageVersion(p.inGit())
+	p.commit()
+	p.lastFirst()
+	if p.mode.starts() {
+		p.complete(p.inGit())
+		return
+	}
+	p.pause(nothingFollows)
+	for _, c := range p.inGit() {
+		if p.atHead(c, p.app(c)) {
+			script.Fail("somebody has started the sync of %s", c.name)
+		}
+	}
+	p.undone = true
 }
 
 const everything = "a commit changes all children; the last wave is compared first"

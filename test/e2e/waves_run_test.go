@@ -39,6 +39,8 @@ type wavesPlayed struct {
 	first        int
 	overlookedAt time.Time
 
+	// undone says that Argo CD has left what is played undone.
+	undone  bool
 	rows    []wavesRow
 	problem error
 }
@@ -91,7 +93,7 @@ func (p *wavesPlayed) measure(title string, play func(*wavesPlayed)) {
 	began := time.Now()
 	p.first = len(p.changedAt)
 	err := script.Run(func() { play(p) })
-	row := wavesRow{title: title, complete: err == nil, took: time.Since(began)}
+	row := wavesRow{title: title, complete: err == nil && !p.undone, took: time.Since(began)}
 	if err != nil {
 		p.problem = fmt.Errorf("%s, %s: %s: %w", p.parent, p.mode, title, err)
 	}

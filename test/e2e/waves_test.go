@@ -23,13 +23,15 @@ type wavesRound struct {
 	// tracking is application.resourceTrackingMethod; when empty, Argo CD's default, which is by annotation.
 	tracking string
 	families []waveFamily
+	modes    []mode
 }
 
 func wavesRounds() []wavesRound {
 	return []wavesRound{
-		{families: []waveFamily{platformFamily(), peopleFamily()}},
-		{tracking: "label", families: []waveFamily{repositoriesFamily()}},
-		{tracking: "annotation+label", families: []waveFamily{sixtyFamily()}},
+		{families: []waveFamily{platformFamily(), peopleFamily()}, modes: []mode{off, waving}},
+		{families: []waveFamily{undoneFamily()}, modes: []mode{waving, wavingOn}},
+		{tracking: "label", families: []waveFamily{repositoriesFamily()}, modes: []mode{off, waving}},
+		{tracking: "annotation+label", families: []waveFamily{sixtyFamily()}, modes: []mode{off, waving}},
 	}
 }
 
@@ -58,7 +60,7 @@ func TestWaves(t *testing.T) {
 	about := report.Suite{
 		Name: "e2e-waves", Title: "parent Applications whose children have sync waves (`stepgate.io/waves`)",
 	}
-	modes, rounds := []mode{off, waving}, chosenWaves(chosen.scenarios)
+	modes, rounds := []mode{off, waving, wavingOn}, chosenWaves(chosen.scenarios)
 	if len(rounds) == 0 {
 		t.Fatalf("no scenario is named %q", chosen.scenarios)
 	}
@@ -73,18 +75,19 @@ func TestWaves(t *testing.T) {
 			if err := s.trackBy(ctx, round.tracking); err != nil {
 				return "", errors.Join(append(problems, err)...)
 			}
-			for _, p := range s.playWavesRound(ctx, round, modes) {
+			for _, p := range s.playWavesRound(ctx, round) {
 				p.print()
 				out[p.mode] += p.outOfOrder()
 				problems = append(problems, p.problem)
 			}
 		}
 		line := fmt.Sprintf("e2e-waves: argocd=%s off_out_of_order=%d waving_out_of_order=%d", s.argo.Version, out[off],
-			out[waving])
-		if out[waving] > 0 {
+			out[waving]+out[wavingOn])
+		if out[waving]+out[wavingOn] > 0 {
 			problems = append(problems, errors.New("out of order with stepgate"))
 		}
-		if out[off] == 0 {
+		without := func(r wavesRound) bool { return slices.Contains(r.modes, off) }
+		if out[off] == 0 && slices.ContainsFunc(rounds, without) {
 			problems = append(problems, errors.New("nothing was out of order without stepgate"))
 		}
 		return line, errors.Join(problems...)
@@ -126,10 +129,10 @@ func (s *suite) removeApplications(ctx context.Context) error {
 	})
 }
 
-// playWavesRound plays all families of a round in all modes at the same time.
-func (s *suite) playWavesRound(ctx context.Context, round wavesRound, modes []mode) (all []*wavesPlayed) {
+// playWavesRound plays all families of a round in all its modes at the same time.
+func (s *suite) playWavesRound(ctx context.Context, round wavesRound) (all []*wavesPlayed) {
 	var group sync.WaitGroup
-	for _, m := range modes {
+	for _, m := range round.modes {
 		for _, f := range round.families {
 			p := &wavesPlayed{suite: s, waveFamily: f, ctx: ctx, mode: m}
 			all = append(all, p)
