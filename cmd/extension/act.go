@@ -44,7 +44,7 @@ func (s *server) act(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, refused(err.Error()+", so stepgate cannot act for you"))
 		return
 	}
-	a, err := s.facts.asked(r.Header)
+	a, err := s.facts.asked(r.Header, "")
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -107,8 +107,11 @@ func (a asked) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: a.app.Namespace, Name: a.app.Name}
 }
 
-// asked finds what the headers of argocd-server name.
-func (f *Facts) asked(h http.Header) (a asked, err error) {
+// Own asks for the order that an Application gives its children, and not for the one that it is in.
+const Own = "own"
+
+// asked finds what the headers of argocd-server name. order is Own or nothing.
+func (f *Facts) asked(h http.Header, order string) (a asked, err error) {
 	if !f.Known.Synced() {
 		return a, &failure{http.StatusServiceUnavailable, "stepgate has not listed the Applications yet"}
 	}
@@ -125,6 +128,12 @@ func (f *Facts) asked(h http.Header) (a asked, err error) {
 		return a, refused(fmt.Sprintf("there is no Application %s in the namespace %s and the project %s",
 			policy.ClientText(name), policy.ClientText(namespace), policy.ClientText(project)))
 	}
+	if order == Own {
+		if a.set = f.orderBy(a.app); a.set == nil {
+			return a, refused("the Application " + policy.ClientText(name) + " gives its children no order")
+		}
+		return a, nil
+	}
 	a.set = rollout.Order(f.Known, f.Config, a.app)
 	switch {
 	case a.set != nil:
@@ -137,6 +146,15 @@ func (f *Facts) asked(h http.Header) (a asked, err error) {
 	}
 	return a, refused("no ApplicationSet owns the Application " + policy.ClientText(name) +
 		", no parent orders it, and it comes after nothing")
+}
+
+// orderBy is the order that an Application gives its children; nil if it gives none.
+func (f *Facts) orderBy(app *argocd.Projection) *argocd.ApplicationSet {
+	if !f.Config.Waves || app.Waves == nil {
+		return nil
+	}
+	order, _ := f.Known.Set(types.NamespacedName{Namespace: app.Namespace, Name: app.Waves.Name})
+	return order
 }
 
 // alone reports whether nothing but itself says what the Application comes after.

@@ -27,7 +27,7 @@ func TestTheHistory(t *testing.T) {
 		want string
 	}{
 		"found":                {log: kept},
-		"none":                 {err: history.ErrNoLedger, want: "stepgate in namespace stepgate has kept nothing of this ApplicationSet yet"},
+		"none":                 {err: history.ErrNoLedger, want: "stepgate in namespace stepgate has kept nothing of this rollout yet"},
 		"without the right":    {err: history.ErrForbidden, want: "stepgate's reporter may not get ConfigMaps in namespace stepgate"},
 		"of another version":   {err: ledger.ErrVersion, want: "use the version that runs in namespace stepgate"},
 		"that cannot be read":  {err: ledger.ErrUnreadable, want: "stepgate begins it anew with the next sync"},

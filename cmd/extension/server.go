@@ -34,7 +34,7 @@ func New(facts *Facts, tokens Tokens, log logr.Logger) http.Handler {
 	s := &server{facts: facts, log: log, places: make(chan struct{}, mostAtOnce)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/rollout", s.answer(func(_ context.Context, a asked) (any, error) {
-		rights := dashboard.Rights{Annotate: facts.Writes != nil}
+		rights := dashboard.Rights{Annotate: facts.Writes != nil && !a.set.Parent()}
 		return dashboard.DetailAt(facts.rollout(a), facts.now(), rights), nil
 	}))
 	mux.HandleFunc("GET /api/v1/status", s.answer(func(_ context.Context, a asked) (any, error) {
@@ -80,7 +80,7 @@ func (s *server) answer(facts func(context.Context, asked) (any, error)) http.Ha
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), mostTime)
 		defer cancel()
-		a, err := s.facts.asked(r.Header)
+		a, err := s.facts.asked(r.Header, r.URL.Query().Get("order"))
 		if err != nil {
 			s.fail(w, r, err)
 			return

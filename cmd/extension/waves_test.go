@@ -3,6 +3,8 @@
 package extension_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"testing"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -70,6 +72,7 @@ func TestChildrenOfAParent(t *testing.T) {
 	parent := guestbook.Application(set, "parent")
 	parent.Name, parent.UID, parent.OwnerReferences = "platform", "platform", nil
 	parent.Annotations = map[string]string{argocd.WavesAnnotation: "true"}
+	w.apps[types.NamespacedName{Namespace: "argocd", Name: "platform"}] = argocd.NewProjection(parent)
 	apps := []*argo.Application{parent}
 	for env, wave := range map[string]string{"dev": "-1", "qa": "0", "prod": "20"} {
 		app := &argo.Application{}
@@ -94,6 +97,24 @@ func TestChildrenOfAParent(t *testing.T) {
 	x := read[dashboard.Explained](t, handler, "/api/v1/explanation", "prod")
 	g.Expect([]any{x.Explanation.Step, x.Explanation.Wave}).To(Equal([]any{3, ptr.To(20)}))
 	g.Expect(x.Lines).To(ContainElement(ContainSubstring("argocd/platform, wave 20 (3 of 3)")))
+	ofParent := func(query string) (code int, s Status) {
+		answer := ask(t, handler, http.MethodGet, "/api/v1/status"+query, headers("argocd:platform", "default"))
+		_ = json.Unmarshal(answer.Body.Bytes(), &s) // a refusal has no rollout
+		return answer.Code, s
+	}
+	code, s := ofParent("?order=own")
+	g.Expect([]any{code, s.Rollout.Name, s.Rollout.Steps, s.Said}).To(
+		Equal([]any{http.StatusOK, "waves/platform", 3, (*dashboard.Said)(nil)}))
+	code, _ = ofParent("")
+	g.Expect(code).To(Equal(http.StatusForbidden), "nothing orders the parent itself")
+	own := ask(t, handler, http.MethodGet, "/api/v1/rollout?order=own", headers("argocd:platform", "default"))
+	var detail dashboard.Detail
+	g.Expect(json.Unmarshal(own.Body.Bytes(), &detail)).To(Succeed())
+	g.Expect(detail.Rights).To(Equal(dashboard.Rights{}), "nobody pauses a parent from here")
+	none := ask(t, handler, http.MethodGet, "/api/v1/status?order=own", headers("argocd:engineering-prod-guestbook", "default"))
+	g.Expect([]any{none.Code, none.Body.String()}).To(
+		ConsistOf(http.StatusForbidden, ContainSubstring("engineering-prod-guestbook gives its children no order")))
+
 	paused := dashboard.Action{Verb: dashboard.Pause, Namespace: "argocd", Name: "waves/platform", Wave: ptr.To(20)}
 	refused := post(t, handler, paused, acting())
 	g.Expect(refused.Body.String()).To(ContainSubstring("stepgate pause platform -n argocd"))

@@ -18,10 +18,10 @@ func Missing(err error, namespace string) string {
 	case errors.Is(err, ErrOff):
 		return "stepgate in namespace " + namespace + " keeps no history: set config.ledger to true in its chart's values."
 	case errors.Is(err, ErrNoLedger):
-		return "stepgate in namespace " + namespace + " has kept nothing of this ApplicationSet yet: unless its next sync " +
+		return "stepgate in namespace " + namespace + " has kept nothing of this rollout yet: unless its next sync " +
 			"changes that, see stepgate doctor."
 	case errors.Is(err, ErrNoLog):
-		return "What stepgate in namespace " + namespace + " has kept of this ApplicationSet has no history yet: unless " +
+		return "What stepgate in namespace " + namespace + " has kept of this rollout has no history yet: unless " +
 			"its next sync changes that, upgrade stepgate."
 	case errors.Is(err, ErrForbidden):
 		return "You may not read the history: ask for the right to get ConfigMaps in namespace " + namespace + "."

@@ -62,7 +62,7 @@ func TestRead(t *testing.T) {
 		says   string
 	}{
 		"a log":                     {stored: stored(written(t, ledger.Version))},
-		"no ledger":                 {want: history.ErrNoLedger, says: "has kept nothing of this ApplicationSet yet"},
+		"no ledger":                 {want: history.ErrNoLedger, says: "has kept nothing of this rollout yet"},
 		"no log":                    {stored: stored(nil), want: history.ErrNoLog, says: "upgrade stepgate"},
 		"of another version":        {stored: stored(written(t, 2)), want: ledger.ErrVersion, says: "another version of stepgate"},
 		"no bytes of a log":         {stored: stored([]byte("text")), want: ledger.ErrUnreadable, says: "cannot be read"},

@@ -103,8 +103,8 @@ func start(ctx context.Context, o argocd.Options) error {
 	}
 	options := installed.Options{
 		Registration: installed.Registration{Name: "stepgate", Namespaces: []string{cluster.ArgoNamespace}}, UI: true,
-		Acts: true,
-		Args: []string{"--shutdown-delay=0s", "--approver=argocd:releaser"},
+		Acts: true, Waves: true,
+		Args: []string{"--shutdown-delay=0s", "--approver=argocd:releaser", "--waves"},
 	}
 	webhook, err := installed.StartOne(ctx, shared, options)
 	if err != nil {
@@ -114,7 +114,7 @@ func start(ctx context.Context, o argocd.Options) error {
 		return err
 	}
 	reporter, err := installed.StartReporter(ctx, shared, options, "--ui-bind-address="+direct, "--ui-token-file="+token,
-		"--ui-act-token-file="+act)
+		"--ui-act-token-file="+act, "--waves")
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func TestHistory(t *testing.T) {
 	}
 	says("none of stepgate gates this namespace")
 	r.deployment("--ledger", "--installation="+r.namespace+"/stepgate")
-	says("has kept nothing of this ApplicationSet yet", "guestbook")
+	says("has kept nothing of this rollout yet", "guestbook")
 	says(`no ApplicationSet "nobody" in namespace `+r.namespace, "nobody")
 	says("--limit: -1 is less than 0", "--limit=-1")
 	r.Expect(r.ask("history", "--allow-empty").code).To(Equal(0))

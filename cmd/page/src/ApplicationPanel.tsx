@@ -38,8 +38,8 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
         {a && (
           <dl className="sg-facts">
             <div><dt>{rollout.waves ? "Wave" : "Step"}</dt><dd>{step && placeOf(step.number, rollout.steps?.length ?? 0, step.wave)}</dd></div>
-            <div><dt>Health</dt><dd><Text>{a.health || "Unknown"}</Text></dd></div>
-            <div><dt>Sync</dt><dd><Text>{a.sync || "Unknown"}</Text></dd></div>
+            {!set && <div><dt>Health</dt><dd><Text>{a.health || "Unknown"}</Text></dd></div>}
+            {!set && <div><dt>Sync</dt><dd><Text>{a.sync || "Unknown"}</Text></dd></div>}
             {a.cluster && <div><dt>Cluster</dt><dd><Text>{a.cluster}</Text></dd></div>}
             {a.runs && <div><dt>Runs</dt><dd><Revisions of={a.runs} />{a.since && <> since <Moment at={a.since} /></>}</dd></div>}
             {a.revisions && <div><dt>Compared with</dt><dd><Revisions of={a.revisions} /></dd></div>}

@@ -1,5 +1,6 @@
 import { comesAfterOthers, hasOrder, type Resource } from "./host";
 import { Failed } from "./source";
+import { orderBy } from "./words";
 import type { Action, Answer, Failure } from "./wire";
 
 // Subject is an Application in whose name stepgate is asked.
@@ -7,6 +8,8 @@ export interface Subject {
   namespace: string;
   name: string;
   project: string;
+  // own asks for the order that it gives its children, and not for the one that it is in.
+  own?: boolean;
 }
 
 const words: Record<number, string> = {
@@ -42,8 +45,8 @@ async function failureOf(response: Response, extension: string): Promise<string>
 }
 
 // askStepgate asks through argocd-server, which checks that the user may get the Application.
-export function askStepgate<T>(path: string, { namespace, name, project }: Subject, signal?: AbortSignal): Promise<T> {
-  return json<T>(`extensions/stepgate/api/v1/${path}`, headersOf({ namespace, name, project }), signal);
+export function askStepgate<T>(path: string, subject: Subject, signal?: AbortSignal): Promise<T> {
+  return json<T>(`extensions/stepgate/api/v1/${path}${subject.own ? "?order=own" : ""}`, headersOf(subject), signal);
 }
 
 function headersOf({ namespace, name, project }: Subject): Record<string, string> {
@@ -123,18 +126,21 @@ const fields = "items.metadata.name,items.metadata.namespace,items.metadata.anno
 export const alone = new Map<string, Subject>();
 
 // families are all that the user may get of what has an order: ApplicationSets with steps or waves, those that come after
-// others, or of which an Application does, and Applications of none that do.
+// others, or of which an Application does, Applications of none that do, and the children of parents with waves.
 export async function families(signal?: AbortSignal): Promise<Family[]> {
   const sets = (await json<List>("api/v1/applicationsets", {}, signal)).items ?? [];
   const known = new Map<string, Subject>();
   const following = new Set<string>();
+  const all: Family[] = [];
   for (const application of (await json<List>(`api/v1/applications?fields=${fields}`, {}, signal)).items ?? []) {
     const subject = subjectOf(application);
     const key = `${subject.namespace}/${subject.name}`;
     known.set(key, subject);
     if (comesAfterOthers(application)) following.add(key);
+    if (hasOrder(application)) {
+      all.push({ namespace: subject.namespace, name: orderBy(subject.name), follows: false, subjects: [{ ...subject, own: true }] });
+    }
   }
-  const all: Family[] = [];
   for (const set of sets) {
     const { namespace = "", name = "" } = set.metadata ?? {};
     const keys = namesOf(set).map((n) => `${namespace}/${n}`);

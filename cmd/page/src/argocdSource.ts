@@ -2,6 +2,7 @@ import { alone, askStepgate, families, haveDone, mayAct, namesOf, theCommit, the
 import { poll, shared } from "./polled";
 import { Failed, type Listen, type Source, type Stop } from "./source";
 import type { Detail, Explained, History, Overview, Row, Status } from "./wire";
+import { called, isParent } from "./words";
 
 const rolloutEvery = 5_000;
 const overviewEvery = 30_000;
@@ -116,6 +117,7 @@ async function namesFrom(namespace: string, name: string): Promise<string[]> {
 // findFor finds Applications of these names, which are those of an ApplicationSet; without names, Argo CD tells them.
 export function findFor(names: string[]): Find {
   return async (namespace, name) => {
+    if (isParent(name)) return [{ ...(await theSubject(namespace, called(name))), own: true }];
     const known = alone.get(`${namespace}/${name}`);
     if (known) return [known];
     const all = names.length > 0 ? names : await namesFrom(namespace, name);

@@ -42,6 +42,11 @@ export function isParent(name: string): boolean {
   return name.startsWith(byParent);
 }
 
+// orderBy is the name of the order that a parent Application gives its children.
+export function orderBy(name: string): string {
+  return byParent + name;
+}
+
 // called is what people call what orders Applications.
 export function called(name: string): string {
   return isParent(name) ? name.slice(byParent.length) : name;
