@@ -111,7 +111,8 @@ func TestChildrenOfAParent(t *testing.T) {
 	var detail dashboard.Detail
 	g.Expect(json.Unmarshal(own.Body.Bytes(), &detail)).To(Succeed())
 	g.Expect(detail.Rights).To(Equal(dashboard.Rights{}), "nobody pauses a parent from here")
-	none := ask(t, handler, http.MethodGet, "/api/v1/status?order=own", headers("argocd:engineering-prod-guestbook", "default"))
+	child := headers("argocd:engineering-prod-guestbook", "default")
+	none := ask(t, handler, http.MethodGet, "/api/v1/status?order=own", child)
 	g.Expect([]any{none.Code, none.Body.String()}).To(
 		ConsistOf(http.StatusForbidden, ContainSubstring("engineering-prod-guestbook gives its children no order")))
 
