@@ -97,7 +97,7 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 	default:
 		found = dep.weigh(in, found, &ApplicationSet{Namespace: dep.Namespace}, dep.Own)
 	}
-	if set := dep.Set; set != nil {
+	if set := dep.Set; set != nil && !dep.ofSiblings(in) {
 		members := dep.inTrack(&in)
 		found = append(found, dep.ofSet(in, members)...)
 		for _, a := range members {
@@ -131,6 +131,12 @@ func (dep *Dependency) inTrack(in *Input) []*Application {
 func (dep *Dependency) isTarget(in Input, a *Application) bool {
 	namespace, name := ObjectOf(dep.Namespace, a.Name)
 	return MemberName(in.ApplicationSet.Namespace, namespace, name) == in.Target.Name
+}
+
+// ofSiblings reports whether it is the parent of the target: that one waits for it itself, and for the others as its wave
+// says.
+func (dep *Dependency) ofSiblings(in Input) bool {
+	return dep.Set.Parent() && dep.Set.UID == in.ApplicationSet.UID
 }
 
 // ofSet says what of the ApplicationSet itself, which has these members in the track of the target, is not done. One

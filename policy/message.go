@@ -146,7 +146,7 @@ func (b *Blocker) where() string {
 	return " in cluster " + Printable(b.Cluster, maxCluster)
 }
 
-// subject says how many Applications of which steps are not done.
+// subject says how many Applications, or children, of which steps are not done.
 func (d Decision) subject() string {
 	if d.Reason == DependencyNotDone {
 		circle := ""
@@ -156,14 +156,18 @@ func (d Decision) subject() string {
 		return "it comes after " + d.Detail + ", which is not done" + circle
 	}
 	var steps []int
+	one, more := "Application", "Applications"
 	for _, b := range d.Blockers {
 		steps = append(steps, b.Step)
+		if _, set := SetNamed(b.Application); set {
+			one, more = "child", "children"
+		}
 	}
 	of := StepNames(steps)
 	if len(d.Blockers) == 1 {
-		return "1 Application of " + of + " is not done"
+		return "1 " + one + " of " + of + " is not done"
 	}
-	return fmt.Sprintf("%d Applications of %s are not done", len(d.Blockers), of)
+	return fmt.Sprintf("%d %s of %s are not done", len(d.Blockers), more, of)
 }
 
 // Short cuts a commit to seven characters, as git does, and anything else to a bearable length.

@@ -46,8 +46,8 @@ func (in *Input) awaits(name string, r Recorded, step int) bool {
 // under reports whether an Application is recorded under a step before step.
 func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
 
-// notThere is the detail of an Application that is to be created. Unwritten and OwnRollout are those of a ChildSet that
-// Argo CD is still at work on.
+// These are details that end by themselves: Argo CD creates what does not exist, writes the Applications of a ChildSet, or
+// rolls them out.
 const (
 	notThere   = "it does not exist yet"
 	Unwritten  = "its controller has not written all of its Applications"

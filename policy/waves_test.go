@@ -65,6 +65,12 @@ func TestWhatAParentHasYetToCreateIsItsToCreate(t *testing.T) {
 	g.Expect(need.Actor).To(Equal(You))
 	g.Expect(need.Text).To(Equal("new (NotGenerated: it does not exist yet, and its parent has no automated sync)"))
 	g.Expect(need.Do).To(Equal("sync its parent, which creates new: argocd app sync platform"))
+	for detail, actor := range map[string]Actor{"": ArgoCD, Unwritten: ArgoCD, OwnRollout: ArgoCD, "it reports an error: x": You} {
+		lacking := ChildSet{Step: WaveStep(7), Detail: detail, Next: "do this"}
+		set = &ApplicationSet{Name: NameOfParent("platform"), Sets: map[string]ChildSet{SetMember("addons"): lacking}}
+		b = set.doesNotExist(SetMember("addons"), lacking.recorded())
+		g.Expect(b.Need("").Actor).To(Equal(actor), detail)
+	}
 	b = (&ApplicationSet{}).doesNotExist("new", Recorded{Step: 2})
 	g.Expect(b.Next).To(BeEmpty(), "the ApplicationSet controller does")
 }

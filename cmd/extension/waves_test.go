@@ -20,6 +20,27 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
+// inWaves has the three Applications of guestbook be in waves, and answers about them and others.
+func (w *gated) inWaves(
+	t *testing.T, set *argo.ApplicationSet, edit func(*argo.Application), others ...*argo.Application,
+) http.Handler {
+	t.Helper()
+	g := NewWithT(t)
+	w.Snapshot = rollout.NewSnapshot()
+	w.Add(set, others...)
+	for env, wave := range map[string]string{"dev": "-1", "qa": "0", "prod": "20"} {
+		app := &argo.Application{}
+		name := types.NamespacedName{Namespace: "argocd", Name: "engineering-" + env + "-guestbook"}
+		g.Expect(w.objects.Get(t.Context(), name, app)).To(Succeed())
+		app.Annotations = map[string]string{"argocd.argoproj.io/sync-wave": wave}
+		edit(app)
+		g.Expect(w.objects.Update(t.Context(), app)).To(Succeed())
+		w.apps[name] = argocd.NewProjection(app)
+		w.Add(set, app)
+	}
+	return w.handler()
+}
+
 // TestWaves are shown, paused and approved by their numbers, also wave 0.
 func TestWaves(t *testing.T) {
 	g := NewWithT(t)
@@ -29,19 +50,7 @@ func TestWaves(t *testing.T) {
 	set.Spec.Strategy = nil
 	set.Annotations = map[string]string{argocd.WavesAnnotation: "true", settings.ApproveAnnotation: "0"}
 	g.Expect(w.objects.Update(t.Context(), set)).To(Succeed())
-	var apps []*argo.Application
-	for env, wave := range map[string]string{"dev": "-1", "qa": "0", "prod": "20"} {
-		app := &argo.Application{}
-		name := types.NamespacedName{Namespace: "argocd", Name: "engineering-" + env + "-guestbook"}
-		g.Expect(w.objects.Get(t.Context(), name, app)).To(Succeed())
-		app.Annotations = map[string]string{"argocd.argoproj.io/sync-wave": wave}
-		g.Expect(w.objects.Update(t.Context(), app)).To(Succeed())
-		w.apps[name] = argocd.NewProjection(app)
-		apps = append(apps, app)
-	}
-	w.Snapshot = rollout.NewSnapshot()
-	w.Add(set, apps...)
-	handler := w.handler()
+	handler := w.inWaves(t, set, func(*argo.Application) {})
 
 	s := read[Status](t, handler, "/api/v1/status", "prod")
 	g.Expect([]any{s.Step, s.Wave, s.Rollout.Step, s.Rollout.Wave, s.Rollout.Steps}).To(
@@ -73,23 +82,10 @@ func TestChildrenOfAParent(t *testing.T) {
 	parent.Name, parent.UID, parent.OwnerReferences = "platform", "platform", nil
 	parent.Annotations = map[string]string{argocd.WavesAnnotation: "true"}
 	w.apps[types.NamespacedName{Namespace: "argocd", Name: "platform"}] = argocd.NewProjection(parent)
-	apps := []*argo.Application{parent}
-	for env, wave := range map[string]string{"dev": "-1", "qa": "0", "prod": "20"} {
-		app := &argo.Application{}
-		name := types.NamespacedName{Namespace: "argocd", Name: "engineering-" + env + "-guestbook"}
-		g.Expect(w.objects.Get(t.Context(), name, app)).To(Succeed())
+	handler := w.inWaves(t, set, func(app *argo.Application) {
 		app.OwnerReferences = nil
-		app.Annotations = map[string]string{
-			"argocd.argoproj.io/sync-wave":   wave,
-			"argocd.argoproj.io/tracking-id": "platform:argoproj.io/Application:argocd/" + app.Name,
-		}
-		g.Expect(w.objects.Update(t.Context(), app)).To(Succeed())
-		w.apps[name] = argocd.NewProjection(app)
-		apps = append(apps, app)
-	}
-	w.Snapshot = rollout.NewSnapshot()
-	w.Add(set, apps...)
-	handler := w.handler()
+		app.Annotations["argocd.argoproj.io/tracking-id"] = "platform:argoproj.io/Application:argocd/" + app.Name
+	}, parent)
 
 	s := read[Status](t, handler, "/api/v1/status", "prod")
 	g.Expect([]any{s.Step, s.Wave, s.Rollout.Steps, s.Rollout.Name}).To(Equal([]any{3, ptr.To(20), 3, "waves/platform"}))

@@ -39,9 +39,9 @@ func parentOf(meta *metav1.ObjectMeta) (name string, tracked bool) {
 }
 
 // parents are the parents of the Applications, by their index, and rivals others that have waves, and that only a label
-// names. Those that are not there are left out. An Application may be a part of itself, which makes it nobody's child. In
-// which namespace Argo CD runs is not known: a parent that is named without one is that of the same namespace, or else
-// the only one of the name.
+// names. Those that are not there are left out. An Application may be a part of itself, which makes it nobody's child. Nobody
+// says in which namespace Argo CD runs. So a name without a namespace means the Application of the child's namespace, or
+// else the only one of the name.
 func (in *Input) parents() (parents, rivals map[int]int) {
 	byName, anywhere := map[types.NamespacedName]int{}, map[string][]string{}
 	for i := range in.applications {

@@ -58,7 +58,7 @@ func TestAChildThatIsAnApplicationSet(t *testing.T) {
 	parent := r.lone("platform", map[string]string{settings.WavesAnnotation: "true"})
 	track := func(kind, name, wave string) map[string]string {
 		return map[string]string{
-			"argocd.argoproj.io/tracking-id": parent.Namespace + "_platform:argoproj.io/" + kind + ":" + parent.Namespace + "/" + name,
+			"argocd.argoproj.io/tracking-id": fmt.Sprintf("%[1]s_platform:argoproj.io/%[2]s:%[1]s/%[3]s", parent.Namespace, kind, name),
 			"argocd.argoproj.io/sync-wave":   wave,
 		}
 	}
@@ -79,23 +79,28 @@ func TestAChildThatIsAnApplicationSet(t *testing.T) {
 		Namespace: parent.Namespace, Name: "addons", Annotations: track("ApplicationSet", "addons", "5"),
 	}}
 	addons.Spec.Generators = []argo.ApplicationSetGenerator{{List: &argo.ListGenerator{}}}
-	addons.Spec.Template = r.Set.Spec.Template
+	addons.Spec.Template, addons.Spec.Strategy = r.Set.Spec.Template, r.Set.Spec.Strategy // an order of its own
 	r.Expect(shared.Admin.Create(r.ctx, addons)).To(Succeed())
 	r.Expect(r.starts(web, false)).To(MatchError(ContainSubstring(
 		"applicationset:addons (NotGenerated: its controller has not written all of its Applications)")))
 	r.Expect(r.starts(shop, false)).To(MatchError(And(ContainSubstring("it comes after platform, which is not done"),
 		ContainSubstring("applicationset:addons (NotGenerated"), ContainSubstring("web (NotCompleted"))))
+	const unwritten = "NotGenerated: its controller has not written all of its Applications"
 	explained := r.ask("explain", "web")
-	r.Expect(explained.out).To(ContainSubstring("applicationset:addons (NotGenerated"), explained.err)
+	r.Expect(explained.out).To(ContainSubstring("applicationset:addons ("+unwritten), explained.err)
+	explained = r.ask("explain", "shop")
+	r.Expect(explained.out).To(And(ContainSubstring("applicationset:addons ("+unwritten), ContainSubstring("web (NotCompleted")),
+		explained.err)
 	shown := r.ask("get", "platform")
-	r.Expect(shown.out).To(And(ContainSubstring("wave 5"), ContainSubstring("applicationset:addons")), shown.err)
+	r.Expect(shown.out).To(And(ContainSubstring("wave 5"), MatchRegexp("applicationset:addons +"+unwritten)), shown.err)
 
 	r.Expect(r.starts(web, true)).To(Succeed())
 	r.Expect(web.Operation).To(BeNil(), "it is held")
 	old := addons.DeepCopy()
 	addons.Status.Conditions = []argo.ApplicationSetCondition{{
 		Type: argo.ApplicationSetConditionResourcesUpToDate, Status: argo.ApplicationSetConditionStatusTrue,
-		LastTransitionTime: &metav1.Time{Time: r.Tick()}, Reason: "ApplicationSetUpToDate", Message: "All applications have been generated successfully",
+		LastTransitionTime: &metav1.Time{Time: r.Tick()}, Reason: argo.ApplicationSetReasonApplicationSetUpToDate,
+		Message: "All applications have been generated successfully",
 	}}
 	r.Expect(shared.Admin.Status().Patch(r.ctx, addons, client.MergeFrom(old))).To(Succeed())
 	r.Eventually(func() string { return r.refreshOf(web) }).Should(Equal("normal"), "its turn has come")

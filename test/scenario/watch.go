@@ -110,18 +110,10 @@ func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster
 	}
 	if parent, is := policy.ParentNamed(name.Name); is {
 		if p := w.Application(types.NamespacedName{Namespace: name.Namespace, Name: parent}); p != nil {
-			return w.withSets(p.Waves), cluster.Version{}
+			return cluster.WithSets(w, p.Waves), cluster.Version{}
 		}
 	}
 	return nil, cluster.Version{}
-}
-
-// withSets is an order of the cluster with the ApplicationSets that its parent deploys.
-func (w Watched) withSets(order *argocd.ApplicationSet) *argocd.ApplicationSet {
-	return order.WithSets(func(name string) *argocd.ApplicationSet {
-		set, _ := w.Set(types.NamespacedName{Namespace: order.Namespace, Name: name})
-		return set
-	})
 }
 
 // Owned is judge.KnownSets.
@@ -177,7 +169,7 @@ func (w Watched) Sets() []*argocd.ApplicationSet {
 	}
 	for _, app := range w.Apps {
 		if p := w.Tracking.Projection(app); p.Waves != nil {
-			all = append(all, w.withSets(p.Waves))
+			all = append(all, cluster.WithSets(w, p.Waves))
 		}
 	}
 	return all

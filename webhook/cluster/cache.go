@@ -300,12 +300,23 @@ func (c *Cache) owned(owner types.UID) []*argocd.Projection {
 	return Members(c, owner, known)
 }
 
-// Members are those of the Applications of an owner that it has as members, as known (policy.ApplicationSet's Has); all if
-// there is no such order any more. What is given is not used any more.
-func Members(known interface {
+// Sets give ApplicationSets, and orders of parents, as last watched; nil for one that is not known.
+type Sets interface {
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
-}, owner types.UID, apps []*argocd.Projection,
-) []*argocd.Projection {
+}
+
+// WithSets is the order of a parent with what is known of the ApplicationSets that it deploys. It returns an ApplicationSet,
+// and nil, as they are.
+func WithSets(known Sets, order *argocd.ApplicationSet) *argocd.ApplicationSet {
+	return order.WithSets(func(name string) *argocd.ApplicationSet {
+		set, _ := known.Set(types.NamespacedName{Namespace: order.Namespace, Name: name})
+		return set
+	})
+}
+
+// Members leaves those out of the Applications of an owner whom a known order does not have (policy.ApplicationSet's Has).
+// What is given is not used any more.
+func Members(known Sets, owner types.UID, apps []*argocd.Projection) []*argocd.Projection {
 	if !argocd.IsOrder(owner) {
 		return apps
 	}
@@ -369,7 +380,7 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		if p == nil || p.Waves == nil {
 			return nil, Version{}
 		}
-		return c.orderBy(p), Version{Name: name.Name, UID: types.UID(p.Waves.UID), ResourceVersion: p.ResourceVersion}
+		return WithSets(c, p.Waves), Version{Name: name.Name, UID: types.UID(p.Waves.UID), ResourceVersion: p.ResourceVersion}
 	}
 	for _, s := range c.stores {
 		object, _, err := s.sets.GetByKey(name.String())
@@ -381,14 +392,6 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		}
 	}
 	return nil, Version{}
-}
-
-// orderBy is the order that a parent gives, with the ApplicationSets that it deploys.
-func (c *Cache) orderBy(parent *argocd.Projection) *argocd.ApplicationSet {
-	return parent.Waves.WithSets(func(name string) *argocd.ApplicationSet {
-		set, _ := c.Set(types.NamespacedName{Namespace: parent.Namespace, Name: name})
-		return set
-	})
 }
 
 // Sets returns all ApplicationSets, and the orders that parents give.
@@ -403,7 +406,7 @@ func (c *Cache) Sets() []*argocd.ApplicationSet {
 		parents, _ := s.applications.ByIndex(wavesIndex, wavesIndex) // there is such an index
 		for _, object := range parents {
 			if p, ok := object.(*argocd.Projection); ok {
-				all = append(all, c.orderBy(p))
+				all = append(all, WithSets(c, p.Waves))
 			}
 		}
 	}

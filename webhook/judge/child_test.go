@@ -253,6 +253,7 @@ func TestAChildThatIsAnApplicationSetIsDoneItself(t *testing.T) {
 			v := judgeWaves(c, cmp.Or(tc.app, "web"), settings.Config{Waves: true})
 			g.Expect(worded(v)).To(Equal(tc.want))
 			g.Expect(v.Message()).To(ContainSubstring(tc.next))
+			g.Expect(v.Message()).NotTo(ContainSubstring("1 Application of"))
 		})
 	}
 }

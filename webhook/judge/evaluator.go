@@ -88,11 +88,10 @@ func (e *LiveEvaluator) confirm(
 		return policy.Decision{}, nil, nil
 	}
 	first := d.Blockers[0]
-	if _, is := policy.SetNamed(first.Application); is {
-		return d, nil, nil // it was read with the order
-	}
-	if read, err = e.reader.Application(ctx, in.ApplicationSet, first.Application); err != nil {
-		return policy.Decision{}, nil, err
+	if _, is := policy.SetNamed(first.Application); !is { // an ApplicationSet has been read with the order
+		if read, err = e.reader.Application(ctx, in.ApplicationSet, first.Application); err != nil {
+			return policy.Decision{}, nil, err
+		}
 	}
 	var sibling *policy.Application
 	if read != nil {

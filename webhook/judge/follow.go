@@ -82,9 +82,6 @@ func (j *Judge) followed(
 	}
 	var all []policy.Dependency
 	for i, name := range after.Names {
-		if set := named[i].Set; set != nil && set.Parent() && set.UID == in.ApplicationSet.UID {
-			named[i].Set = nil // a child waits for its parent itself, and for the others as its wave says
-		}
 		dep := named[i].Dependency(name, j.Parser, func(p *argocd.Projection) policy.Past {
 			return j.Histories.Past(p.UID, w.changed, w.compared)
 		})

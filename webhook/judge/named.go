@@ -151,14 +151,7 @@ func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
 
 // Set implements KnownSets. It has no Version.
 func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, cluster.Version) {
-	return o.withSets(o.sets[name]), cluster.Version{}
-}
-
-// withSets is the order of a parent with the ApplicationSets that it deploys, or another ApplicationSet as it is.
-func (o *Objects) withSets(set *argocd.ApplicationSet) *argocd.ApplicationSet {
-	return set.WithSets(func(name string) *argocd.ApplicationSet {
-		return o.sets[types.NamespacedName{Namespace: set.Namespace, Name: name}]
-	})
+	return cluster.WithSets(o, o.sets[name]), cluster.Version{}
 }
 
 // Owned implements KnownSets.
@@ -202,7 +195,7 @@ func (o *Objects) Sets() []*argocd.ApplicationSet {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for i, set := range all {
-		all[i] = o.withSets(set)
+		all[i] = cluster.WithSets(o, set)
 	}
 	return all
 }

@@ -52,6 +52,11 @@ func TestEventWording(t *testing.T) {
 			want:      "Warning SyncDenied DenySync ApplicationSet/guestbook/set-uid related qa: " + denialText,
 			wantNamed: "guestbook-",
 		},
+		"a denial because of a child that is an ApplicationSet": {
+			edit: func(_ *judge.Write, v *judge.Verdict) { v.Blockers[0].Application = policy.SetMember("addons") },
+			want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related ApplicationSet addons: " +
+				strings.NewReplacer("1 Application of", "1 child of", "qa", policy.SetMember("addons")).Replace(denialText),
+		},
 		"an allow": {edit: func(_ *judge.Write, v *judge.Verdict) { v.Decision = policy.Decision{Outcome: policy.Allow} }},
 		"a not gated": {edit: func(_ *judge.Write, v *judge.Verdict) {
 			v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.NotRollingSync}
@@ -107,7 +112,6 @@ func TestEventWording(t *testing.T) {
 			g.Expect(event.ReportingController).To(Equal("stepgate.io/stepgate"))
 			g.Expect(event.ReportingInstance).To(Equal("replica-1"))
 			if event.Related != nil {
-				g.Expect(event.Related.Kind).To(Equal("Application"))
 				g.Expect(event.Related.Namespace).To(Equal("argocd"))
 			}
 		})
@@ -119,7 +123,7 @@ func eventText(e *eventsv1.Event) string {
 		e.Type, e.Reason, e.Action, e.Regarding.Kind + "/" + e.Regarding.Name + "/" + string(e.Regarding.UID),
 	}, " ")
 	if e.Related != nil {
-		text += " related " + e.Related.Name
+		text += " related " + strings.TrimPrefix(e.Related.Kind+" ", "Application ") + e.Related.Name
 	}
 	return text + ": " + e.Note
 }
