@@ -100,10 +100,10 @@ func afterRows() map[string]afterRow {
 			"team/net (NotHealthy: Degraded). Next: wait until team/net is Healthy, or repair it"},
 		"it is the parent of the target": {"1:net=Degraded", func(in *policy.Input, infra *policy.Dependency) {
 			infra.Own = &policy.Application{Name: "infra", Health: "Degraded", ReconciledAt: second("100")}
-			infra.Set = &policy.ApplicationSet{Namespace: "argocd", Name: policy.NameOfParent("infra"), UID: "waves-infra", Waves: true}
+			infra.Set = &policy.ApplicationSet{Namespace: "argocd", Name: policy.NameOfParent("infra"), UID: "u", Waves: true}
 			in.ApplicationSet = infra.Set
-		}, "Application prod may not sync yet: it comes after infra, which is not done: infra (NotHealthy: Degraded). Next: " +
-			"wait until infra is Healthy, or repair it"},
+		}, "Application prod may not sync yet: it comes after infra, which is not done: infra (NotHealthy: Degraded). " +
+			"Next: wait until infra is Healthy, or repair it"},
 		"an Application of its own comes after it": {"1:net=Degraded", func(in *policy.Input, _ *policy.Dependency) {
 			in.ApplicationSet = &policy.ApplicationSet{Namespace: "argocd"}
 		}, "Application prod may not sync yet: it comes after infra, which is not done: net (NotHealthy: Degraded). " +

@@ -65,7 +65,16 @@ func TestWhatAParentHasYetToCreateIsItsToCreate(t *testing.T) {
 	g.Expect(need.Actor).To(Equal(You))
 	g.Expect(need.Text).To(Equal("new (NotGenerated: it does not exist yet, and its parent has no automated sync)"))
 	g.Expect(need.Do).To(Equal("sync its parent, which creates new: argocd app sync platform"))
-	for detail, actor := range map[string]Actor{"": ArgoCD, Unwritten: ArgoCD, OwnRollout: ArgoCD, "it reports an error: x": You} {
+	lacking := map[string]ChildSet{SetMember("addons"): {Step: WaveStep(7)}}
+	in := Input{ApplicationSet: &ApplicationSet{Name: NameOfParent("platform"), Waves: true, Sets: lacking}}
+	for step, want := range map[int]bool{7: false, 8: true} {
+		b, blocks := BlockedBy(in, WaveStep(step), SetMember("addons"), nil)
+		g.Expect(blocks).To(Equal(want), "wave %d", step)
+		g.Expect(b.Step == WaveStep(7)).To(Equal(want))
+	}
+	for detail, actor := range map[string]Actor{
+		"": ArgoCD, Unwritten: ArgoCD, OwnRollout: ArgoCD, "it reports an error: x": You,
+	} {
 		lacking := ChildSet{Step: WaveStep(7), Detail: detail, Next: "do this"}
 		set = &ApplicationSet{Name: NameOfParent("platform"), Sets: map[string]ChildSet{SetMember("addons"): lacking}}
 		b = set.doesNotExist(SetMember("addons"), lacking.recorded())

@@ -49,6 +49,13 @@ func childSet(wave string) *argo.ApplicationSet {
 	}}
 }
 
+// ofParent is an Application that is a child itself.
+func ofParent(name string) *argo.Application {
+	app := watched(name, "")
+	app.Annotations[common.AnnotationKeyAppInstance] = "platform:argoproj.io/Application:argocd/" + name
+	return app
+}
+
 // rolling is a child that gives an order of its own.
 func rolling(set *argo.ApplicationSet) *argo.ApplicationSet {
 	set.Spec.Strategy = &argo.ApplicationSetStrategy{
@@ -427,6 +434,11 @@ func TestTheChildrenThatAreApplicationSetsAreReadWithTheOrder(t *testing.T) {
 	g.Eventually(told).Should(Receive(Equal(platform)), "also of one that gives an order of its own")
 	g.Eventually(told).Should(Receive(Equal(argocd.AloneKey("argocd", "shop"))), "it comes after the parent")
 	g.Expect(known()).To(BeEmpty())
+	for len(told) > 0 {
+		<-told
+	}
+	apps.Add(ofParent("web"))
+	g.Eventually(told).Should(Receive(Equal(argocd.AloneKey("argocd", "shop"))), "a child has appeared")
 	g.Expect(live.order.Sets).To(BeNil(), "what was made does not change")
 	live.set = argocd.NewApplicationSet(done)
 	read, err = NewReader(live, c).ApplicationSet(t.Context(), platform)
